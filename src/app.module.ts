@@ -1,0 +1,66 @@
+import { type DynamicModule, Module } from '@nestjs/common';
+import { CqrsModule } from '@nestjs/cqrs';
+import type { Clock } from './clock.js';
+import { PublishAuditEventsHandler } from './commands/audit-publish.js';
+import { CommandRunner } from './commands/command-runner.js';
+import { ControlState } from './commands/control-state.js';
+import { KeySecrets } from './commands/key-secrets.js';
+import { CreateOrgHandler } from './commands/org-create.js';
+import type { Config } from './config.js';
+import type { EventLog } from './event-log/event-log.js';
+import { AuditPublishController } from './http/audit-publish.controller.js';
+import { AuditReadController } from './http/audit-read.controller.js';
+import { HealthController } from './http/health.controller.js';
+import { OrgController } from './http/org.controller.js';
+import type { Ids } from './ids.js';
+import { Waiters } from './progress/waiters.js';
+import { GetAuditEventHandler } from './queries/audit-get.js';
+import { ListAuditEventsHandler } from './queries/audit-list.js';
+import { ListAuditContextsHandler } from './queries/auditctx-list.js';
+import { GetOrgHandler } from './queries/org-get.js';
+import { Readiness } from './readiness.js';
+import type { ReadModel } from './read-model/read-model.js';
+import { CLOCK, CONFIG, EVENT_LOG, IDS, READ_MODEL, ROOT_KEY } from './tokens.js';
+
+/** What a process is made of, whatever the store. */
+export interface Parts {
+  readonly config: Config;
+  readonly rootKey: string;
+  readonly clock: Clock;
+  readonly ids: Ids;
+  readonly log: EventLog;
+  readonly model: ReadModel;
+  readonly waiters: Waiters;
+  readonly state: ControlState;
+  readonly runner: CommandRunner;
+  readonly readiness: Readiness;
+}
+
+const COMMANDS = [CreateOrgHandler, PublishAuditEventsHandler];
+const QUERIES = [GetAuditEventHandler, GetOrgHandler, ListAuditContextsHandler, ListAuditEventsHandler];
+
+@Module({})
+export class AppModule {
+  static of(parts: Parts): DynamicModule {
+    return {
+      module: AppModule,
+      imports: [CqrsModule.forRoot()],
+      controllers: [AuditPublishController, AuditReadController, HealthController, OrgController],
+      providers: [
+        { provide: CONFIG, useValue: parts.config },
+        { provide: ROOT_KEY, useValue: parts.rootKey },
+        { provide: CLOCK, useValue: parts.clock },
+        { provide: IDS, useValue: parts.ids },
+        { provide: EVENT_LOG, useValue: parts.log },
+        { provide: READ_MODEL, useValue: parts.model },
+        { provide: Waiters, useValue: parts.waiters },
+        { provide: ControlState, useValue: parts.state },
+        { provide: CommandRunner, useValue: parts.runner },
+        { provide: Readiness, useValue: parts.readiness },
+        KeySecrets,
+        ...COMMANDS,
+        ...QUERIES,
+      ],
+    };
+  }
+}

@@ -1,0 +1,130 @@
+import { setTimeout as delay } from 'node:timers/promises';
+import { ControlError } from '../errors.js';
+import { controlEntry } from '../event-log/control-record.js';
+import type { EventLog, Position } from '../event-log/event-log.js';
+import type { ControlEvent, Read } from '../model/control-events.js';
+import { type Caller, type CommandOutcome, type ControlRecord, trackedRead } from '../model/control-fold.js';
+import { ControlRefusal } from '../model/refusal.js';
+import type { ControlState } from './control-state.js';
+
+/** How long a command tries again when other commands win. */
+const DECIDE_MS = 5_000;
+
+export interface ControlCommand {
+  /** The same for a retry of the same request: then the first outcome is the answer. */
+  readonly id: string;
+  /** Set when the request carried an Idempotency-Key: the hash of what was asked. */
+  readonly requestHash?: string;
+  /** Commands of one organization run one after the other within a process. */
+  readonly org: string;
+  readonly at: string;
+  readonly by: Caller;
+  /** Pure; called again on fresh state whenever another command got in between. Throws `ControlRefusal`. */
+  readonly decide: (read: Read) => ControlEvent[];
+}
+
+export interface Applied {
+  readonly position: Position;
+  readonly events: readonly ControlEvent[];
+}
+
+/**
+ * Carries a command to its outcome: decide on the folded state, append one record that names the versions it rests on,
+ * and let the log's order say whether it holds. Returns when the record is applied in this process's fold.
+ *
+ * Throws the decision's refusal, `conflict` when others keep winning, `idempotency_conflict`, `log_unavailable`, or
+ * `outcome_unknown`: then a retry with the same command id tells.
+ */
+export class CommandRunner {
+  private readonly queues = new Map<string, Promise<unknown>>();
+
+  constructor(
+    private readonly log: EventLog,
+    private readonly state: ControlState,
+  ) {}
+
+  run(command: ControlCommand): Promise<Applied> {
+    const before = this.queues.get(command.org) ?? Promise.resolve();
+    const mine = before.then(() => this.decideUntilApplied(command));
+    const settled = mine.catch(() => undefined).then(() => {
+      if (this.queues.get(command.org) === settled) this.queues.delete(command.org);
+    });
+    this.queues.set(command.org, settled);
+    return mine;
+  }
+
+  private async decideUntilApplied(command: ControlCommand): Promise<Applied> {
+    this.state.expect(command.id);
+    try {
+      const deadline = Date.now() + DECIDE_MS;
+      for (;;) {
+        const applied = await this.attempt(command);
+        if (applied) return applied;
+        if (Date.now() > deadline) throw new ControlError('conflict', 'other changes kept coming first; try again');
+        await delay(Math.random() * 20);
+      }
+    } finally {
+      this.state.forget(command.id);
+    }
+  }
+
+  /** Undefined when another command came first. */
+  private async attempt(command: ControlCommand): Promise<Applied | undefined> {
+    const earlier = this.state.fold.commands.get(command.id);
+    if (earlier) return appliedEarlier(command, earlier);
+    const { read, expected } = trackedRead(this.state.fold);
+    const events = await this.decide(command, read);
+    if (!events) return undefined;
+    const { id, requestHash, at, by } = command;
+    const record: ControlRecord = {
+      commandId: id,
+      ...(requestHash !== undefined && { requestHash }),
+      at,
+      by,
+      expected: expected(events),
+      events,
+    };
+    const offset = await this.append(record);
+    const outcome = await this.state.outcome(id, offset, DECIDE_MS);
+    if (outcome === 'void') return undefined;
+    if (!outcome) throw new ControlError('outcome_unknown', 'the log did not say in time whether it has the change', { id });
+    // Another copy of a keyed request may have come first, and then its events are the answer.
+    if (outcome.offset !== offset && requestHash !== undefined) return appliedEarlier(command, outcome);
+    return { position: { partition: 0, offset: outcome.offset }, events };
+  }
+
+  /** A refusal holds only if it also holds on everything that the log has by now. */
+  private async decide(command: ControlCommand, read: Read): Promise<ControlEvent[] | undefined> {
+    try {
+      return command.decide(read);
+    } catch (error) {
+      if (!(error instanceof ControlRefusal)) throw error;
+      await this.state.confirm();
+      if (this.state.fold.commands.has(command.id)) return undefined;
+      try {
+        command.decide(this.state.read);
+        return undefined;
+      } catch (again) {
+        throw again instanceof ControlRefusal ? new ControlError(again.code, again.message) : again;
+      }
+    }
+  }
+
+  /** The offset, or undefined when the append may or may not have happened: then the fold will tell. */
+  private async append(record: ControlRecord): Promise<number | undefined> {
+    try {
+      const [position] = await this.log.append([controlEntry(record)]);
+      return position?.offset;
+    } catch (error) {
+      if (error instanceof ControlError && error.code === 'outcome_unknown') return undefined;
+      throw error;
+    }
+  }
+}
+
+function appliedEarlier(command: ControlCommand, outcome: CommandOutcome): Applied {
+  if (outcome.requestHash !== command.requestHash) {
+    throw new ControlError('idempotency_conflict', 'the Idempotency-Key was used before with another request');
+  }
+  return { position: { partition: 0, offset: outcome.offset }, events: outcome.events };
+}

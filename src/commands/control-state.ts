@@ -1,0 +1,108 @@
+import type { EventLog } from '../event-log/event-log.js';
+import { controlRecordOf } from '../event-log/control-record.js';
+import { ControlError } from '../errors.js';
+import { type CommandOutcome, type ControlFold, emptyFold, foldRecord, readFold } from '../model/control-fold.js';
+import type { Read } from '../model/control-events.js';
+
+/** How old the state may be on which a refusal rests. */
+const CONFIRM_MS = 2_000;
+
+interface Watcher {
+  readonly until: (offset: number) => boolean;
+  readonly done: () => void;
+}
+
+/**
+ * This process's fold of the `control` topic, kept current by reading along. Everything that is decided here and every
+ * key that is checked rests on it; the log, not this copy, has the last word.
+ */
+export class ControlState {
+  readonly fold: ControlFold = emptyFold();
+  readonly read: Read = readFold(this.fold);
+  /** Next offset to fold. */
+  private folded = 0;
+  private goal: number | undefined;
+  private readonly watchers = new Set<Watcher>();
+  /** Commands whose record was void, until the one who sent it has asked. */
+  private readonly voided = new Map<string, Set<number>>();
+  private confirming: Promise<void> | undefined;
+
+  constructor(private readonly log: EventLog) {}
+
+  /** Resolves when the signal aborts; rejects when the log cannot be read on: then the process must not go on. */
+  async run(signal: AbortSignal): Promise<void> {
+    this.goal = (await this.log.head('control'))[0] ?? 0;
+    for await (const batch of this.log.read('control', {}, signal)) {
+      for (const record of batch.records) this.take(record.offset, controlRecordOf(record));
+      this.folded = batch.next;
+      for (const watcher of [...this.watchers]) if (watcher.until(this.folded)) watcher.done();
+    }
+  }
+
+  /** Whether everything that was in the log at the start is folded. */
+  get caughtUp(): boolean {
+    return this.goal !== undefined && this.folded >= this.goal;
+  }
+
+  private take(offset: number, record: Parameters<typeof foldRecord>[1]): void {
+    if (foldRecord(this.fold, record, offset) === 'applied') return;
+    const offsets = this.voided.get(record.commandId);
+    if (offsets) offsets.add(offset);
+  }
+
+  /**
+   * Resolves when the fold has everything that was in the log at the call. Calls at the same time share one look at the
+   * log. Throws `state_unconfirmed` when that takes too long: then nothing may be refused on the ground of this state.
+   */
+  confirm(): Promise<void> {
+    this.confirming ??= this.catchUp().finally(() => {
+      this.confirming = undefined;
+    });
+    return this.confirming;
+  }
+
+  private async catchUp(): Promise<void> {
+    const head = (await this.log.head('control'))[0] ?? 0;
+    if (await this.reaches((folded) => folded >= head, CONFIRM_MS)) return;
+    throw new ControlError('state_unconfirmed', 'the state of keys and permissions cannot be confirmed at the moment');
+  }
+
+  /** Starts to note whether records of this command turn out void. Call before appending; `forget` ends it. */
+  expect(commandId: string): void {
+    this.voided.set(commandId, new Set());
+  }
+
+  forget(commandId: string): void {
+    this.voided.delete(commandId);
+  }
+
+  /**
+   * What became of the record that was appended at `offset` for an expected command; without an offset (the append's
+   * outcome is not known), what became of the command. Undefined when the time runs out.
+   */
+  async outcome(commandId: string, offset: number | undefined, timeoutMs: number): Promise<CommandOutcome | 'void' | undefined> {
+    const known = (): CommandOutcome | 'void' | undefined => {
+      const applied = this.fold.commands.get(commandId);
+      if (applied) return applied;
+      const voids = this.voided.get(commandId);
+      return voids && (offset === undefined ? voids.size > 0 : voids.has(offset)) ? 'void' : undefined;
+    };
+    await this.reaches(() => known() !== undefined, timeoutMs);
+    return known();
+  }
+
+  /** Whether the condition holds, now or at some progress of the fold before the time runs out. */
+  private reaches(until: (folded: number) => boolean, timeoutMs: number): Promise<boolean> {
+    if (until(this.folded)) return Promise.resolve(true);
+    return new Promise((resolve) => {
+      const end = (reached: boolean) => {
+        clearTimeout(timer);
+        this.watchers.delete(watcher);
+        resolve(reached);
+      };
+      const watcher: Watcher = { until, done: () => end(true) };
+      const timer = setTimeout(() => end(false), timeoutMs);
+      this.watchers.add(watcher);
+    });
+  }
+}

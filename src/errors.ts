@@ -1,0 +1,126 @@
+/**
+ * The error catalogue: every error a caller can see has one code here. The HTTP status of a code is assigned in
+ * `http/statuses.ts`; `docs/errors.md` is generated from both.
+ */
+export const ERRORS = {
+  validation_failed: {
+    when: 'The request names a field, parameter or header that is missing, unknown or not allowed.',
+    remedy: 'Correct every fault listed in `details.fields`; each names its place as a JSON pointer and the reason.',
+  },
+  malformed_json: {
+    when: 'The body is not JSON in UTF-8, repeats a member name, or nests deeper than 32 levels.',
+    remedy: 'Send one well-formed JSON document (RFC 8259, unique names); `details` names the place.',
+  },
+  invalid_cursor: {
+    when: 'The `cursor` was not made by this service for this list and these filters.',
+    remedy: 'Follow the `next` link as it is, or start again without `cursor`.',
+  },
+  page_too_deep: {
+    when: '`page` and `pageSize` reach past the first 10,000 events.',
+    remedy: 'Follow the `next` links: their cursor has no depth limit.',
+  },
+  unauthenticated: {
+    when: 'The `Authorization` header is missing, malformed, or carries a key that is unknown, revoked or expired.',
+    remedy: 'Send `Authorization: Bearer <key>` with a valid key.',
+  },
+  forbidden: {
+    when: 'The key is valid, but may not do this here. The answer is the same whether the organization exists or not.',
+    remedy: 'Use a key of this organization with the permission that the operation needs.',
+  },
+  not_found: {
+    when: 'There is no such route, or no such resource in this organization.',
+    remedy: 'Check the path and the identifier.',
+  },
+  method_not_allowed: {
+    when: 'The path exists, the method does not.',
+    remedy: 'Use a method of the `Allow` header.',
+  },
+  already_exists: {
+    when: 'A resource of that name exists.',
+    remedy: 'Choose another name, or read the existing resource.',
+  },
+  conflict: {
+    when: 'Concurrent changes kept winning, or the current state does not allow the change.',
+    remedy: 'Read the resource again and repeat the change.',
+  },
+  idempotency_conflict: {
+    when: 'The `Idempotency-Key` was used before with another body.',
+    remedy: 'Use a new key for a new request; repeat the first body to get the first answer.',
+  },
+  payload_too_large: {
+    when: 'The body is larger than 256 KiB (one event) or 8 MiB or 1,000 events (bulk), or a record is larger than the log takes.',
+    remedy: 'Send smaller events, or fewer at once.',
+  },
+  uri_too_long: {
+    when: 'The request line or a path parameter is longer than the service takes.',
+    remedy: 'Shorten the path; list by a filter in place of a long path.',
+  },
+  unsupported_media_type: {
+    when: 'The `Content-Type` or `Content-Encoding` is not one this route takes.',
+    remedy: 'Send `application/json` (bulk: also `application/x-ndjson`), without compression.',
+  },
+  request_timeout: {
+    when: 'The request did not arrive whole in time.',
+    remedy: 'Send it again over a faster connection, or in smaller parts.',
+  },
+  headers_too_large: {
+    when: 'The request headers are larger than the service takes.',
+    remedy: 'Send fewer or shorter headers.',
+  },
+  log_unavailable: {
+    when: 'The log cannot take the record now: it is down, out of space, or its bounded queue is full. Nothing was recorded.',
+    remedy: 'Retry after `Retry-After` seconds, with an `Idempotency-Key`.',
+  },
+  outcome_unknown: {
+    when: 'The log did not say in time whether it has the record. `details.id` is the identifier it has if it was recorded.',
+    remedy: 'Retry with the same `Idempotency-Key`, or read the identifier.',
+  },
+  state_unconfirmed: {
+    when: 'The process cannot confirm that its view of keys and permissions is recent.',
+    remedy: 'Retry after `Retry-After` seconds.',
+  },
+  not_ready: {
+    when: 'The process is starting or stopping; `details` says what is missing.',
+    remedy: 'Retry after `Retry-After` seconds, or on another instance.',
+  },
+  dead_lettered: {
+    when: 'The event is in the log but can never be indexed; it was moved to the dead letters.',
+    remedy: 'Report the request id to the operator; the event is kept.',
+  },
+  internal: {
+    when: 'A fault of the service. The log names it under the request id.',
+    remedy: 'Report the request id to the operator.',
+  },
+} as const;
+
+export type ErrorCode = keyof typeof ERRORS;
+
+export interface FieldFault {
+  /** JSON pointer (RFC 6901) into the body; `?name` for a query parameter, `header:name` for a header. */
+  pointer: string;
+  reason: string;
+}
+
+/** The one error type that crosses layers. `details` is shown to the caller: never put a secret in it. */
+export class ControlError extends Error {
+  override readonly name = 'ControlError';
+
+  constructor(
+    readonly code: ErrorCode,
+    message: string,
+    readonly details: Readonly<Record<string, unknown>> = {},
+    options?: ErrorOptions,
+  ) {
+    super(message, options);
+  }
+}
+
+/** Every fault of a request at once: `details: {fields: [{pointer, reason}]}`. */
+export function validationFailed(fields: readonly FieldFault[]): ControlError {
+  const [first] = fields;
+  const message =
+    fields.length === 1 && first
+      ? `${first.pointer || 'the body'}: ${first.reason}`
+      : `${fields.length} faults in the request; details.fields lists them`;
+  return new ControlError('validation_failed', message, { fields });
+}

@@ -1,0 +1,324 @@
+import { randomUUID } from 'node:crypto';
+import type { DatabaseSync } from 'node:sqlite';
+import { type Clock, systemClock } from '../clock.js';
+import { ControlError } from '../errors.js';
+import { openExclusive, sqliteFault, unusable } from '../sqlite.js';
+import { FORMAT, partitionTable, type PartitionTable, TOPICS } from './embedded-format.js';
+import {
+  type Batch,
+  type Consumer,
+  type EventLog,
+  type LogEntry,
+  type Offsets,
+  type Position,
+  PositionOutOfRange,
+  StoreUnusable,
+  type Topic,
+} from './event-log.js';
+
+export interface EmbeddedEventLogOptions {
+  readonly file: string;
+  /** Fixed when the file is made; `control` has exactly one. Default 1 each. */
+  readonly partitions?: Partial<Record<Topic, number>>;
+  readonly clock?: Clock;
+  /** What may wait for one commit. */
+  readonly maxPending?: { readonly entries: number; readonly bytes: number };
+  readonly maxRecordBytes?: number;
+}
+
+interface Append {
+  readonly entries: readonly LogEntry[];
+  readonly resolve: (positions: Position[]) => void;
+  readonly reject: (error: unknown) => void;
+}
+
+/**
+ * The log in one SQLite file: WAL, `synchronous=FULL`, so a commit has reached the disk when it returns. All appends of
+ * one turn of the event loop share one transaction, and so one fsync.
+ */
+export class EmbeddedEventLog implements EventLog {
+  readonly id: string;
+  private readonly tables = new Map<Topic, PartitionTable[]>();
+  private readonly clock: Clock;
+  private readonly maxPending: { readonly entries: number; readonly bytes: number };
+  private readonly maxRecordBytes: number;
+  private readonly waiting = new Set<() => void>();
+  private pending: Append[] = [];
+  private pendingEntries = 0;
+  private pendingBytes = 0;
+  private closed = false;
+  /** After a commit whose outcome is not known, the file is opened anew before anything else is done with it. */
+  private inDoubt = false;
+
+  static async open(options: EmbeddedEventLogOptions): Promise<EmbeddedEventLog> {
+    const db = openExclusive(options.file, 'FULL');
+    try {
+      return new EmbeddedEventLog(options, db);
+    } catch (error) {
+      db.close();
+      throw unusable(options.file, error);
+    }
+  }
+
+  private constructor(
+    private readonly options: EmbeddedEventLogOptions,
+    private db: DatabaseSync,
+  ) {
+    this.clock = options.clock ?? systemClock;
+    this.maxPending = options.maxPending ?? { entries: 20_000, bytes: 64 * 1024 * 1024 };
+    this.maxRecordBytes = options.maxRecordBytes ?? 900 * 1024;
+    this.id = prepareFile(db, options);
+    this.openTables();
+  }
+
+  append(entries: readonly LogEntry[]): Promise<Position[]> {
+    if (entries.length === 0) return Promise.resolve([]);
+    return new Promise((resolve, reject) => {
+      const bytes = this.admit(entries);
+      if (bytes instanceof ControlError) return reject(bytes);
+      if (this.pending.length === 0) setImmediate(() => this.commit());
+      this.pending.push({ entries, resolve, reject });
+      this.pendingEntries += entries.length;
+      this.pendingBytes += bytes;
+    });
+  }
+
+  /** The size of the entries, or why they cannot be taken. */
+  private admit(entries: readonly LogEntry[]): number | ControlError {
+    let bytes = 0;
+    for (const entry of entries) {
+      if (entry.value.byteLength > this.maxRecordBytes) {
+        return new ControlError('payload_too_large', `a record may have at most ${this.maxRecordBytes} bytes`, {
+          bytes: entry.value.byteLength,
+        });
+      }
+      bytes += entry.value.byteLength;
+    }
+    if (this.closed) return new ControlError('log_unavailable', 'the log is closed');
+    const full =
+      this.pendingEntries + entries.length > this.maxPending.entries ||
+      this.pendingBytes + bytes > this.maxPending.bytes;
+    // An append larger than the whole queue is taken when it is alone: it could never be taken otherwise.
+    if (full && this.pending.length > 0) return new ControlError('log_unavailable', 'the queue of the log is full');
+    return bytes;
+  }
+
+  private commit(): void {
+    const appends = this.pending;
+    this.pending = [];
+    this.pendingEntries = 0;
+    this.pendingBytes = 0;
+    if (appends.length === 0) return;
+    let positions: Position[][];
+    try {
+      positions = this.write(appends);
+    } catch (error) {
+      for (const append of appends) append.reject(error);
+      return;
+    }
+    appends.forEach((append, index) => append.resolve(positions[index] ?? []));
+    this.wakeReaders();
+  }
+
+  /** One transaction for all appends. Throws what the callers are told; the tables stand where the file stands. */
+  private write(appends: readonly Append[]): Position[][] {
+    const marks = this.allTables().map((table) => ({ table, mark: table.mark() }));
+    let stage: 'before' | 'commit' = 'before';
+    try {
+      if (this.inDoubt) this.reopen();
+      this.db.exec('BEGIN IMMEDIATE');
+      const time = this.clock.now();
+      const positions = appends.map(({ entries }) => entries.map((entry) => this.tableFor(entry).insert(entry, time)));
+      stage = 'commit';
+      this.db.exec('COMMIT');
+      return positions;
+    } catch (error) {
+      for (const { table, mark } of marks) table.rewind(mark);
+      const fault = sqliteFault(error);
+      // A commit that ran out of space wrote no commit frame. After any other fault only the file itself can tell.
+      const unknown = stage === 'commit' && fault !== 'full' && fault !== 'busy';
+      this.inDoubt ||= unknown || !this.rolledBack();
+      if (unknown) throw new ControlError('outcome_unknown', 'the disk failed during a commit', {}, { cause: error });
+      const reason = fault === 'full' ? 'the log has no space left' : 'the log cannot be written';
+      throw new ControlError('log_unavailable', reason, {}, { cause: error });
+    }
+  }
+
+  private rolledBack(): boolean {
+    try {
+      if (this.db.isOpen && this.db.isTransaction) this.db.exec('ROLLBACK');
+      return this.db.isOpen;
+    } catch {
+      // Opening the file anew rolls back what this connection could not.
+      return false;
+    }
+  }
+
+  private reopen(): void {
+    if (this.db.isOpen) this.db.close();
+    this.db = openExclusive(this.options.file, 'FULL');
+    if (prepareFile(this.db, this.options) !== this.id) {
+      throw new StoreUnusable(`${this.options.file}: was replaced while the service was running`);
+    }
+    this.openTables();
+    this.inDoubt = false;
+    this.wakeReaders();
+  }
+
+  private openTables(): void {
+    for (const topic of TOPICS) {
+      const count = this.options.partitions?.[topic] ?? 1;
+      this.tables.set(
+        topic,
+        Array.from({ length: count }, (_, partition) => partitionTable(this.db, this.options.file, topic, partition)),
+      );
+    }
+  }
+
+  private allTables(): PartitionTable[] {
+    return [...this.tables.values()].flat();
+  }
+
+  private tablesOf(topic: Topic): readonly PartitionTable[] {
+    const tables = this.tables.get(topic);
+    if (!tables) throw new Error(`the log has no topic ${topic}`);
+    return tables;
+  }
+
+  private tableFor(entry: LogEntry): PartitionTable {
+    const tables = this.tablesOf(entry.topic);
+    const table = tables[tables.length === 1 ? 0 : partitionOf(entry.key, tables.length)];
+    if (!table) throw new Error(`the log has no partition for ${entry.topic}`);
+    return table;
+  }
+
+  read(topic: Topic, from: Offsets, signal: AbortSignal): AsyncIterable<Batch> {
+    const partitions = this.tablesOf(topic).map((_, partition) => partition);
+    return this.batches(topic, partitions, from, signal);
+  }
+
+  async consume(topic: Topic, consumer: Consumer, signal: AbortSignal): Promise<void> {
+    const partitions = this.tablesOf(topic).map((_, partition) => partition);
+    const from = await consumer.assigned(partitions);
+    const stop = new AbortController();
+    const either = AbortSignal.any([signal, stop.signal]);
+    const loops = partitions.map(async (partition) => {
+      try {
+        for await (const batch of this.batches(topic, [partition], from, either)) await consumer.handle(batch);
+      } catch (error) {
+        stop.abort();
+        throw error;
+      }
+    });
+    const ends = await Promise.allSettled(loops);
+    const failed = ends.find((end) => end.status === 'rejected');
+    if (failed) throw failed.reason;
+  }
+
+  private async *batches(
+    topic: Topic,
+    partitions: readonly number[],
+    from: Offsets,
+    signal: AbortSignal,
+  ): AsyncGenerator<Batch> {
+    const next = new Map(partitions.map((partition) => [partition, from[partition] ?? 0]));
+    const head = await this.head(topic);
+    for (const [partition, offset] of next) {
+      if (offset > (head[partition] ?? 0) || offset < 0) {
+        throw new PositionOutOfRange(`${topic}/${partition} ends at ${head[partition] ?? 0}; cannot read from ${offset}`);
+      }
+    }
+    while (!signal.aborted && !this.closed) {
+      let idle = true;
+      for (const [partition, offset] of next) {
+        const batch = this.tablesOf(topic)[partition]?.batch(offset);
+        if (!batch) continue;
+        idle = false;
+        next.set(partition, batch.next);
+        yield batch;
+        if (signal.aborted || this.closed) return;
+      }
+      if (idle) await this.appended(signal);
+    }
+  }
+
+  private appended(signal: AbortSignal): Promise<void> {
+    return new Promise((resolve) => {
+      const wake = () => {
+        this.waiting.delete(wake);
+        signal.removeEventListener('abort', wake);
+        resolve();
+      };
+      this.waiting.add(wake);
+      signal.addEventListener('abort', wake);
+    });
+  }
+
+  private wakeReaders(): void {
+    for (const wake of [...this.waiting]) wake();
+  }
+
+  async head(topic: Topic): Promise<Offsets> {
+    return Object.fromEntries(this.tablesOf(topic).map((table, partition) => [partition, table.next]));
+  }
+
+  async close(): Promise<void> {
+    if (this.closed) return;
+    this.closed = true;
+    this.commit();
+    this.wakeReaders();
+    if (this.db.isOpen) this.db.close();
+  }
+}
+
+/** The same key has the same partition for as long as the file lives (FNV-1a). */
+function partitionOf(key: string, partitions: number): number {
+  let hash = 0x811c9dc5;
+  for (let index = 0; index < key.length; index += 1) {
+    hash = Math.imul(hash ^ key.charCodeAt(index), 0x01000193) >>> 0;
+  }
+  return hash % partitions;
+}
+
+/** Makes a new file, or checks that an existing one is a log of this format and layout; answers its identifier. */
+function prepareFile(db: DatabaseSync, options: EmbeddedEventLogOptions): string {
+  const layout = JSON.stringify(TOPICS.map((topic) => [topic, options.partitions?.[topic] ?? 1]));
+  if ((options.partitions?.control ?? 1) !== 1) throw new Error('the control topic has exactly one partition');
+  const { application_id: application } = db.prepare('PRAGMA application_id').get() as { application_id: number };
+  if (application === 0) return createFile(db, layout, options);
+  if (application !== FORMAT.application) {
+    throw new StoreUnusable(`${options.file}: is the database of another program; it was left untouched`);
+  }
+  const meta = Object.fromEntries(
+    db.prepare('SELECT name, value FROM meta').all().map((row) => [row.name as string, row.value as string]),
+  );
+  if (meta.format !== FORMAT.version) {
+    throw new StoreUnusable(
+      `${options.file}: has format ${meta.format}, this program reads ${FORMAT.version}: start a newer version`,
+    );
+  }
+  if (meta.layout !== layout) {
+    throw new StoreUnusable(`${options.file}: was made with the partitions ${meta.layout}, not ${layout}`);
+  }
+  return meta.id ?? '';
+}
+
+function createFile(db: DatabaseSync, layout: string, options: EmbeddedEventLogOptions): string {
+  const tables = db.prepare('SELECT count(*) AS count FROM sqlite_schema').get() as { count: number };
+  if (tables.count > 0) {
+    throw new StoreUnusable(`${options.file}: is the database of another program; it was left untouched`);
+  }
+  const id = randomUUID();
+  db.exec('BEGIN IMMEDIATE');
+  db.exec(`PRAGMA application_id = ${FORMAT.application}`);
+  db.exec('CREATE TABLE meta (name TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID, STRICT');
+  const insert = db.prepare('INSERT INTO meta (name, value) VALUES (?, ?)');
+  for (const [name, value] of Object.entries({ id, format: FORMAT.version, layout })) insert.run(name, value);
+  for (const topic of TOPICS) {
+    for (let partition = 0; partition < (options.partitions?.[topic] ?? 1); partition += 1) {
+      db.exec(FORMAT.createTable(topic, partition));
+    }
+  }
+  db.exec('COMMIT');
+  return id;
+}

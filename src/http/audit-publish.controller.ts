@@ -1,0 +1,119 @@
+import { Controller, Inject, Post, Req, Res } from '@nestjs/common';
+import { CommandBus } from '@nestjs/cqrs';
+import type { FastifyReply, FastifyRequest } from 'fastify';
+import type { Clock } from '../clock.js';
+import { PublishAuditEvents, type PublishItem, type Published } from '../commands/audit-publish.js';
+import { ControlError, validationFailed } from '../errors.js';
+import type { SentAuditEvent } from '../model/audit-event.js';
+import { CLOCK } from '../tokens.js';
+import { Guarded } from './access.js';
+import { type BulkItem, bulkItems } from './bulk-items.js';
+import { publicationOf, headerOf } from './caller.js';
+import { AuditPublishDto } from './dto/audit-list.js';
+import { compileShape } from './dto/compiled.js';
+import { errorBody } from './error-body.js';
+import { eventFaults } from './event-check.js';
+import { checkContext, checkIdempotencyKey, checkQuery, isDocument } from './request-faults.js';
+import { BULK_BYTES, EVENT_BYTES } from './server.js';
+
+const queryFaults = compileShape(AuditPublishDto);
+
+interface ContextPath {
+  readonly org: string;
+  readonly contextName: string;
+}
+
+/** Operation 2 of the specification, and its bulk form. */
+@Controller('audit/org/:org/auditctx/:contextName')
+export class AuditPublishController {
+  constructor(
+    private readonly commands: CommandBus,
+    @Inject(CLOCK) private readonly clock: Clock,
+  ) {}
+
+  @Post()
+  @Guarded('writeAudit', { maxBytes: EVENT_BYTES })
+  async publish(@Req() request: FastifyRequest, @Res() reply: FastifyReply): Promise<void> {
+    const { org, contextName } = request.params as ContextPath;
+    checkContext(contextName);
+    const mode = modeOf(request);
+    const idempotencyKey = checkIdempotencyKey(headerOf(request, 'idempotency-key'));
+    const item = { event: this.eventOf(request.body), ...(idempotencyKey !== undefined && { idempotencyKey }) };
+    const command = new PublishAuditEvents([item], mode, { ...publicationOf(request), contextName });
+    const [published] = await this.commands.execute(command);
+    if (!published) throw new Error('a publish of one event has one result');
+    if ('error' in published) throw published.error;
+    const { status, message } = answerOf(published, mode);
+    reply
+      .code(status)
+      .header('location', `/audit/org/${org}/id/${published.id}`)
+      .header('content-type', 'application/json; charset=utf-8')
+      .send(JSON.stringify({ id: published.id, message }));
+  }
+
+  /** Takes each item on its own: those with faults are named, the others are recorded. */
+  @Post('-bulk')
+  @Guarded('writeAudit', { maxBytes: BULK_BYTES })
+  async publishBulk(@Req() request: FastifyRequest, @Res() reply: FastifyReply): Promise<void> {
+    const { contextName } = request.params as ContextPath;
+    checkContext(contextName);
+    const mode = modeOf(request);
+    const items = bulkItems(request.body, this.clock.now());
+    const sound = items.filter((item): item is PublishItem => !(item instanceof ControlError));
+    const command = new PublishAuditEvents(sound, mode, { ...publicationOf(request), contextName });
+    const published = sound.length > 0 ? await this.commands.execute(command) : [];
+    const refused = noneTaken(published);
+    if (refused && sound.length === items.length) throw refused;
+    const results = bulkResults(items, published, mode, request.id);
+    const failed = results.filter(({ status }) => status >= 400).length;
+    reply
+      .code(200)
+      .header('content-type', 'application/json; charset=utf-8')
+      .send(JSON.stringify({ kind: 'bulkresult', items: results, succeeded: results.length - failed, failed }));
+  }
+
+  private eventOf(body: unknown): SentAuditEvent {
+    if (!isDocument(body)) throw new ControlError('unsupported_media_type', 'send one event with Content-Type: application/json');
+    const faults = eventFaults(body.value, body.exact, this.clock.now());
+    if (faults.length > 0) throw validationFailed(faults);
+    return body.value as SentAuditEvent;
+  }
+}
+
+function modeOf(request: FastifyRequest): 'sync' | 'async' {
+  return checkQuery<AuditPublishDto>(queryFaults, request.query).async === 'true' ? 'async' : 'sync';
+}
+
+/** The log took nothing at all: then the whole request is refused, with its Retry-After. */
+function noneTaken(published: readonly Published[]): ControlError | undefined {
+  const [first] = published;
+  const refused = first && 'error' in first && first.error.code === 'log_unavailable' ? first.error : undefined;
+  return refused && published.every((one) => 'error' in one && one.error === refused) ? refused : undefined;
+}
+
+function answerOf({ state }: Extract<Published, { state: string }>, mode: 'sync' | 'async') {
+  if (state === 'searchable') return { status: 201, message: 'the event is recorded and can be found' };
+  const message =
+    mode === 'async'
+      ? 'the event is recorded'
+      : 'the event is recorded, but was not yet indexed when the wait ran out; it will be found later';
+  return { status: 202, message };
+}
+
+function bulkResults(
+  items: readonly BulkItem[],
+  published: readonly Published[],
+  mode: 'sync' | 'async',
+  requestId: string,
+): ({ readonly index: number; readonly status: number } & Record<string, unknown>)[] {
+  const results = published.values();
+  return items.map((item, index) => {
+    const result = item instanceof ControlError ? { error: item } : results.next().value;
+    if (!result) throw new Error('a bulk publish has a result an item');
+    if ('error' in result) {
+      const error = errorBody(result.error, requestId);
+      return { index, status: error.status, error };
+    }
+    return { index, id: result.id, ...answerOf(result, mode) };
+  });
+}

@@ -1,0 +1,125 @@
+import { Controller, Get, Req, Res } from '@nestjs/common';
+import { QueryBus } from '@nestjs/cqrs';
+import type { FastifyReply, FastifyRequest } from 'fastify';
+import { validationFailed } from '../errors.js';
+import { parseInstant } from '../model/instant.js';
+import { GetAuditEvent } from '../queries/audit-get.js';
+import { type AuditFilters, type AuditPage, ListAuditEvents } from '../queries/audit-list.js';
+import { ListAuditContexts } from '../queries/auditctx-list.js';
+import { Guarded } from './access.js';
+import { AuditListDto } from './dto/audit-list.js';
+import { compileShape } from './dto/compiled.js';
+import { eventEnvelope, eventsEnvelope, type Link } from './envelope.js';
+import { checkQuery } from './request-faults.js';
+
+const listFaults = compileShape(AuditListDto);
+const noParameters = (query: unknown) =>
+  Object.keys(query as object).map((name) => ({ pointer: `/${name}`, reason: 'is not a known parameter; remove it' }));
+
+/** Operations 3 and 4 of the specification, and the lists beside them. */
+@Controller('audit/org/:org')
+export class AuditReadController {
+  constructor(private readonly queries: QueryBus) {}
+
+  @Get()
+  @Guarded('readAudit')
+  listAll(@Req() request: FastifyRequest, @Res() reply: FastifyReply): Promise<void> {
+    const { org } = request.params as { org: string };
+    return this.list(request, reply, `/audit/org/${org}`, {});
+  }
+
+  @Get('id/:id')
+  @Guarded('readAudit')
+  async get(@Req() request: FastifyRequest, @Res() reply: FastifyReply): Promise<void> {
+    const { org, id } = request.params as { org: string; id: string };
+    checkQuery(noParameters, request.query);
+    const event = await this.queries.execute(new GetAuditEvent(org, id));
+    const self = `/audit/org/${org}/id/${encodeURIComponent(id)}`;
+    sendJson(reply, eventEnvelope(event, { id }, [{ rel: 'self', href: self }]));
+  }
+
+  @Get('resource/name/*')
+  @Guarded('readAudit')
+  listByName(@Req() request: FastifyRequest, @Res() reply: FastifyReply): Promise<void> {
+    const { org, '*': resourceName } = request.params as { org: string; '*': string };
+    const path = `/audit/org/${org}/resource/name/${encodeURIComponent(resourceName)}`;
+    return this.list(request, reply, path, { resourceName });
+  }
+
+  @Get('resource/id/*')
+  @Guarded('readAudit')
+  listById(@Req() request: FastifyRequest, @Res() reply: FastifyReply): Promise<void> {
+    const { org, '*': resourceId } = request.params as { org: string; '*': string };
+    const path = `/audit/org/${org}/resource/id/${encodeURIComponent(resourceId)}`;
+    return this.list(request, reply, path, { resourceId });
+  }
+
+  @Get('auditctx')
+  @Guarded('readAudit')
+  async listContexts(@Req() request: FastifyRequest, @Res() reply: FastifyReply): Promise<void> {
+    const { org } = request.params as { org: string };
+    checkQuery(noParameters, request.query);
+    const self = `/audit/org/${org}/auditctx`;
+    const contexts = await this.queries.execute(new ListAuditContexts(org));
+    const items = contexts.map(({ name, count }) => ({
+      kind: 'auditctx',
+      name,
+      count,
+      links: [{ rel: 'self', href: `${self}/${name}` }],
+    }));
+    sendJson(reply, JSON.stringify({ kind: 'list', itemKind: 'auditctx', items, links: [{ rel: 'self', href: self }] }));
+  }
+
+  private async list(request: FastifyRequest, reply: FastifyReply, path: string, fixed: AuditFilters): Promise<void> {
+    const { org } = request.params as { org: string };
+    const parameters = checkQuery<AuditListDto>(listFaults, request.query);
+    checkTogether(parameters, fixed);
+    const { fromEvent, toEvent, order = 'newest', page, pageSize = '50', cursor, ...given } = parameters;
+    const from = fromEvent === undefined ? undefined : parseInstant(fromEvent);
+    const to = toEvent === undefined ? undefined : parseInstant(toEvent);
+    const found = await this.queries.execute(
+      new ListAuditEvents(org, { ...given, ...fixed }, {
+        order,
+        pageSize: Number(pageSize),
+        ...(from !== undefined && { from }),
+        ...(to !== undefined && { to }),
+        ...(page !== undefined && { page: Number(page) }),
+        ...(cursor !== undefined && { cursor }),
+      }),
+    );
+    const start = cursor === undefined ? { page: page ?? '1' } : {};
+    const query = { ...fixed, ...parameters, ...start, pageSize, order };
+    sendJson(reply, eventsEnvelope(found.items, query, listLinks(path, { ...parameters }, found)));
+  }
+}
+
+function checkTogether(parameters: AuditListDto, fixed: AuditFilters): void {
+  const faults = Object.keys(fixed)
+    .filter((name) => Object.hasOwn(parameters, name))
+    .map((name) => ({ pointer: `?${name}`, reason: 'is fixed by the path; remove it' }));
+  for (const [name, value] of Object.entries(fixed)) {
+    if (value === '') faults.push({ pointer: `path:${name}`, reason: 'may not be empty' });
+  }
+  if (parameters.page !== undefined && parameters.cursor !== undefined) {
+    faults.push({ pointer: '?page', reason: 'may not stand beside a cursor' });
+  }
+  if (faults.length > 0) throw validationFailed(faults);
+}
+
+/** `self` repeats the request; the others go on with the same filters from a cursor. */
+function listLinks(path: string, parameters: Record<string, string>, { next, resume }: AuditPage): Link[] {
+  const links: Link[] = [{ rel: 'self', href: withQuery(path, parameters) }];
+  const { page: _page, ...same } = parameters;
+  if (next !== undefined) links.push({ rel: 'next', href: withQuery(path, { ...same, cursor: next }) });
+  if (resume !== undefined) links.push({ rel: 'resume', href: withQuery(path, { ...same, cursor: resume }) });
+  return links;
+}
+
+function withQuery(path: string, parameters: Record<string, string>): string {
+  const query = new URLSearchParams(parameters).toString();
+  return query === '' ? path : `${path}?${query}`;
+}
+
+function sendJson(reply: FastifyReply, text: string): void {
+  reply.header('content-type', 'application/json; charset=utf-8').send(text);
+}

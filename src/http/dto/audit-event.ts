@@ -1,0 +1,61 @@
+import { IsInstant, IsJsonObject, IsObjectThat, IsShape, IsText, Optional } from './shape.js';
+
+/** What lists filter by: kept short enough for every index. */
+const FILTERABLE = { max: 1024 };
+const NAMING = { max: 1024, format: 'no-control-characters' };
+
+export class AuditResourceDto {
+  @Optional() @IsText(NAMING) id?: string;
+  @Optional() @IsText(NAMING) name?: string;
+  @Optional() @IsText(NAMING) type?: string;
+  @Optional() @IsJsonObject() data?: object;
+}
+
+export class AuditContextDto {
+  @Optional() @IsText() org?: string;
+  @Optional() @IsText() name?: string;
+  @Optional() @IsText() remoteIp?: string;
+  @Optional() @IsText() eventSource?: string;
+  @Optional() @IsText(FILTERABLE) location?: string;
+  @Optional() @IsText(FILTERABLE) gvcAlias?: string;
+  @Optional() @IsText(FILTERABLE) podId?: string;
+  @Optional() @IsJsonObject() data?: object;
+}
+
+export class AuditSubjectDto {
+  @Optional() @IsText(FILTERABLE) email?: string;
+  @Optional() @IsText() name?: string;
+  @Optional() @IsJsonObject() claims?: object;
+  @Optional() @IsJsonObject() data?: object;
+}
+
+export class AuditActionDto {
+  @Optional() @IsText(FILTERABLE) type?: string;
+  @Optional() @IsJsonObject() data?: object;
+}
+
+export class AuditResultDto {
+  @Optional() @IsText(FILTERABLE) status?: string;
+  @Optional() @IsText() message?: string;
+}
+
+/** An audit event as a client sends it. What the service assigns may be there; it is replaced. */
+export class AuditEventDto {
+  @IsObjectThat(
+    'namesResource',
+    { anyOf: ['id', 'name'].map((name) => ({ required: [name], properties: { [name]: { minLength: 1 } } })) },
+    (resource) => [resource.id, resource.name].some((name) => name !== undefined && name !== ''),
+  )
+  @IsShape(() => AuditResourceDto)
+  resource!: AuditResourceDto;
+
+  @Optional() @IsText() id?: string;
+  @Optional() @IsInstant() eventTime?: string;
+  @Optional() @IsText() postedTime?: string;
+  @Optional() @IsText() receivedTime?: string;
+  @Optional() @IsText(FILTERABLE) requestId?: string;
+  @Optional() @IsShape(() => AuditContextDto) context?: AuditContextDto;
+  @Optional() @IsShape(() => AuditSubjectDto) subject?: AuditSubjectDto;
+  @Optional() @IsShape(() => AuditActionDto) action?: AuditActionDto;
+  @Optional() @IsShape(() => AuditResultDto) result?: AuditResultDto;
+}

@@ -1,0 +1,26 @@
+import { IsInstant, IsText, Optional } from './shape.js';
+
+/** The query parameters of the audit lists, as text. Those that the path fixes are refused besides. */
+export class AuditListDto {
+  @Optional() @IsText() contextName?: string;
+  @Optional() @IsText() resourceId?: string;
+  @Optional() @IsText() resourceName?: string;
+  @Optional() @IsText() resourceType?: string;
+  @Optional() @IsText() location?: string;
+  @Optional() @IsText() gvcAlias?: string;
+  @Optional() @IsText() podId?: string;
+  @Optional() @IsText() actionType?: string;
+  @Optional() @IsText() subjectEmail?: string;
+  @Optional() @IsText() requestId?: string;
+  @Optional() @IsText() resultStatus?: string;
+  @Optional() @IsInstant() fromEvent?: string;
+  @Optional() @IsInstant() toEvent?: string;
+  @Optional() @IsText({ pattern: '^(newest|received)$' }) order?: 'newest' | 'received';
+  @Optional() @IsText({ pattern: '^[1-9][0-9]{0,8}$' }) page?: string;
+  @Optional() @IsText({ pattern: '^([1-9][0-9]{0,2}|1000)$' }) pageSize?: string;
+  @Optional() @IsText({ min: 1, max: 65_536 }) cursor?: string;
+}
+
+export class AuditPublishDto {
+  @Optional() @IsText({ pattern: '^(true|false)$' }) async?: 'true' | 'false';
+}

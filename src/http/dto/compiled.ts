@@ -1,0 +1,81 @@
+import { Ajv, type ErrorObject, type ValidateFunction } from 'ajv';
+import { defaultMetadataStorage } from 'class-transformer/cjs/storage.js';
+import { validationMetadatasToSchemas } from 'class-validator-jsonschema';
+import type { FieldFault } from '../../errors.js';
+import { escapePointer } from '../json-pointer.js';
+import { FORMATS, ruleNames } from './shape.js';
+
+/** More faults than these help nobody. */
+const MOST_FAULTS = 100;
+
+/**
+ * Compiles a shape once into a function that answers all faults of a value; none for a value of the shape. It follows
+ * the same rules as class-validator on the same class, at a fraction of the cost. All members are named; others are
+ * refused.
+ */
+export function compileShape(shape: new () => object): (value: unknown) => FieldFault[] {
+  const validate = compile(shape);
+  return (value) => (validate(value) ? [] : faultsOf(validate.errors ?? []));
+}
+
+/** The JSON Schemas of all shapes loaded so far, by class name. */
+export function shapeSchemas(refPointerPrefix: string): Record<string, Record<string, unknown>> {
+  const schemas = validationMetadatasToSchemas({
+    classTransformerMetadataStorage: defaultMetadataStorage,
+    refPointerPrefix,
+    additionalConverters: Object.fromEntries([...ruleNames].map((name) => [name, {}])),
+  });
+  return Object.fromEntries(
+    Object.entries(schemas).map(([name, schema]) => [name, { ...schema, additionalProperties: false }]),
+  );
+}
+
+function compile(shape: new () => object): ValidateFunction {
+  const ajv = new Ajv({ allErrors: true, strict: true, strictRequired: false, strictTypes: false });
+  for (const [name, format] of Object.entries(FORMATS)) ajv.addFormat(name, format);
+  return ajv.compile({ definitions: shapeSchemas('#/definitions/'), $ref: `#/definitions/${shape.name}` });
+}
+
+function faultsOf(errors: readonly ErrorObject[]): FieldFault[] {
+  const faults = new Map<string, FieldFault>();
+  for (const error of errors.slice(0, MOST_FAULTS)) {
+    const fault = faultOf(error);
+    if (fault) faults.set(`${fault.pointer} ${fault.reason}`, fault);
+  }
+  return [...faults.values()];
+}
+
+/** Words a fault so that it names the remedy; undefined for one that another fault tells better. */
+function faultOf({ instancePath: pointer, keyword, params, schemaPath }: ErrorObject): FieldFault | undefined {
+  if (schemaPath.includes('/anyOf/')) return undefined;
+  switch (keyword) {
+    case 'additionalProperties':
+      return { pointer: `${pointer}/${escapePointer(params.additionalProperty)}`, reason: 'is not a known field; remove it' };
+    case 'required':
+      return { pointer: `${pointer}/${escapePointer(params.missingProperty)}`, reason: 'is required' };
+    case 'type':
+      return { pointer, reason: `must be ${params.type === 'object' ? 'an object' : `a ${params.type}`}` };
+    case 'maxLength':
+      return { pointer, reason: `may have at most ${params.limit} characters` };
+    case 'minLength':
+      return { pointer, reason: `must have at least ${params.limit} characters` };
+    case 'pattern':
+      return { pointer, reason: `must match ${params.pattern}` };
+    case 'maxProperties':
+      return { pointer, reason: `may have at most ${params.limit} members` };
+    case 'propertyNames':
+      return { pointer, reason: `the name ${JSON.stringify(params.propertyName)} must have 1 to 128 characters` };
+    case 'anyOf':
+      return { pointer, reason: 'needs an id or a name that is not empty' };
+    case 'format':
+      return { pointer, reason: FORMAT_REASONS[params.format] ?? `must be a ${params.format}` };
+    default:
+      return { pointer, reason: `does not follow the rule "${keyword}"` };
+  }
+}
+
+const FORMAT_REASONS: Readonly<Record<string, string>> = {
+  instant: 'must be an ISO 8601 instant such as 2026-01-31T12:00:00.000Z, to the millisecond, in the years 0001 to 9999',
+  trimmed: 'may not begin or end with white space',
+  'no-control-characters': 'may not have control characters',
+};

@@ -1,0 +1,19 @@
+/** A path on this API; every part is percent-encoded by whoever makes it. */
+export interface Link {
+  readonly rel: 'self' | 'next' | 'resume';
+  readonly href: string;
+}
+
+/**
+ * The audit query result envelope of the specification. Items are JSON texts and are put in as they are, so that what
+ * was recorded comes back digit for digit.
+ */
+export function eventsEnvelope(items: readonly string[], query: Readonly<Record<string, string>>, links: readonly Link[]): string {
+  const head = '{"kind":"queryresult","itemKind":"auditevent","items":[';
+  return `${head}${items.join(',')}],"query":${JSON.stringify(query)},"links":${JSON.stringify(links)}}`;
+}
+
+export function eventEnvelope(item: string, query: Readonly<Record<string, string>>, links: readonly Link[]): string {
+  const head = '{"kind":"auditevent","itemKind":"auditevent","item":';
+  return `${head}${item},"query":${JSON.stringify(query)},"links":${JSON.stringify(links)}}`;
+}

@@ -1,0 +1,22 @@
+import { type ArgumentsHost, Catch, type ExceptionFilter } from '@nestjs/common';
+import type { FastifyReply, FastifyRequest } from 'fastify';
+import { errorBody, errorHeaders, toControlError } from './error-body.js';
+
+/** Every error leaves through here, whoever threw it. */
+@Catch()
+export class ErrorFilter implements ExceptionFilter {
+  catch(thrown: unknown, host: ArgumentsHost): void {
+    const http = host.switchToHttp();
+    sendError(thrown, http.getRequest<FastifyRequest>(), http.getResponse<FastifyReply>());
+  }
+}
+
+export function sendError(thrown: unknown, request: FastifyRequest, reply: FastifyReply): void {
+  const error = toControlError(thrown);
+  const body = errorBody(error, request.id);
+  if (body.status >= 500) request.log.error({ err: error, code: error.code }, 'request failed');
+  if (reply.sent) return;
+  // A client that is refused before its body was read would go on sending it.
+  if (!request.raw.complete && body.status === 413) reply.header('connection', 'close');
+  reply.code(body.status).headers(errorHeaders(error)).send(JSON.stringify(body));
+}

@@ -1,0 +1,30 @@
+import type { FieldFault } from '../errors.js';
+import type { SentAuditEvent } from '../model/audit-event.js';
+import { parseInstant } from '../model/instant.js';
+import { AuditEventDto } from './dto/audit-event.js';
+import { compileShape } from './dto/compiled.js';
+import { exactNumbers } from './json.js';
+import { unkeptNumber } from './request-faults.js';
+
+/** How far ahead of this clock an event's own time may be. */
+const AHEAD_MS = 5 * 60 * 1000;
+
+/** Where a client's own JSON goes, which is kept as it is. */
+const FREE_FORM = ['/resource/data/', '/context/data/', '/subject/claims/', '/subject/data/', '/action/data/'];
+
+const shapeFaults = compileShape(AuditEventDto);
+
+/** All faults of an event as it was sent; none for one that can be recorded. `exact`: it may have exact numbers. */
+export function eventFaults(value: unknown, exact: boolean, now: number): FieldFault[] {
+  const faults = shapeFaults(value);
+  if (exact) {
+    const outside = exactNumbers(value).filter((pointer) => !FREE_FORM.some((free) => pointer.startsWith(free)));
+    faults.push(...outside.map(unkeptNumber));
+  }
+  const time = (value as Partial<SentAuditEvent> | null)?.eventTime;
+  const ms = typeof time === 'string' ? parseInstant(time) : undefined;
+  if (ms !== undefined && ms > now + AHEAD_MS) {
+    faults.push({ pointer: '/eventTime', reason: 'may be at most 5 minutes in the future' });
+  }
+  return faults;
+}

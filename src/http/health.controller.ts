@@ -1,0 +1,24 @@
+import { Controller, Get } from '@nestjs/common';
+import { ControlError } from '../errors.js';
+import { Readiness } from '../readiness.js';
+import { Guarded } from './access.js';
+
+@Controller('health')
+export class HealthController {
+  constructor(private readonly readiness: Readiness) {}
+
+  @Get('live')
+  @Guarded('public')
+  live(): { status: string } {
+    return { status: 'ok' };
+  }
+
+  /** 200 when everything that was recorded is served; else 503 with what is missing. */
+  @Get('ready')
+  @Guarded('public')
+  ready(): { status: string } {
+    const missing = this.readiness.missing();
+    if (missing.length > 0) throw new ControlError('not_ready', missing.join('; '), { missing });
+    return { status: 'ok' };
+  }
+}

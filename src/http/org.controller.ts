@@ -1,0 +1,45 @@
+import { Controller, Get, Post, Req, Res } from '@nestjs/common';
+import { CommandBus, QueryBus } from '@nestjs/cqrs';
+import type { FastifyReply, FastifyRequest } from 'fastify';
+import { CreateOrg } from '../commands/org-create.js';
+import { GetOrg } from '../queries/org-get.js';
+import { Guarded } from './access.js';
+import { callerOf, headerOf } from './caller.js';
+import { compileShape } from './dto/compiled.js';
+import { CreateOrgDto } from './dto/org.js';
+import { checkBody, checkIdempotencyKey } from './request-faults.js';
+
+const bodyFaults = compileShape(CreateOrgDto);
+
+@Controller('org')
+export class OrgController {
+  constructor(
+    private readonly commands: CommandBus,
+    private readonly queries: QueryBus,
+  ) {}
+
+  /** 201 when the organization can be read; 202 when it is made, but the wait for the views ran out. */
+  @Post()
+  @Guarded('root')
+  async create(@Req() request: FastifyRequest, @Res() reply: FastifyReply): Promise<void> {
+    const body = checkBody<CreateOrgDto>(bodyFaults, request.body);
+    const idempotencyKey = checkIdempotencyKey(headerOf(request, 'idempotency-key'));
+    const created = await this.commands.execute(new CreateOrg(body, callerOf(request), idempotencyKey));
+    const { superusers: _internal, ...org } = created.org;
+    const href = `/org/${org.name}`;
+    const { serviceAccount, key } = created;
+    reply
+      .code(created.searchable ? 201 : 202)
+      .header('location', href)
+      .header('cache-control', 'no-store')
+      .send({ kind: 'org', ...org, links: [{ rel: 'self', href }], serviceAccount, key });
+  }
+
+  @Get(':org')
+  @Guarded('view')
+  async get(@Req() request: FastifyRequest, @Res() reply: FastifyReply): Promise<void> {
+    const { org } = request.params as { org: string };
+    const text = await this.queries.execute(new GetOrg(org));
+    reply.header('content-type', 'application/json; charset=utf-8').send(text);
+  }
+}

@@ -1,0 +1,56 @@
+import { ControlError, type FieldFault, validationFailed } from '../errors.js';
+import { CONTEXT_NAME_PATTERN, SERVICE_CONTEXT } from '../model/audit-event.js';
+import { exactNumbers, type JsonDocument } from './json.js';
+
+/** Checks query parameters against their shape: `?name` in place of a JSON pointer. Throws `validation_failed`. */
+export function checkQuery<Shape extends object>(faultsOf: (value: unknown) => FieldFault[], query: unknown): Shape {
+  const parameters: Record<string, unknown> = { ...(query as object) };
+  const faults = faultsOf(parameters).map(({ pointer, reason }) => {
+    const name = pointer.slice(1).split('/')[0] ?? '';
+    return { pointer: `?${name}`, reason: Array.isArray(parameters[name]) ? 'may stand only once' : reason };
+  });
+  if (faults.length > 0) throw validationFailed(faults);
+  return query as Shape;
+}
+
+/** Checks a body that has no free-form part. Throws `validation_failed`. */
+export function checkBody<Shape extends object>(faultsOf: (value: unknown) => FieldFault[], body: unknown): Shape {
+  if (!isDocument(body)) throw new ControlError('unsupported_media_type', 'send a JSON body with Content-Type: application/json');
+  const unkept = body.exact ? exactNumbers(body.value) : [];
+  const faults = [...unkept.map(unkeptNumber), ...faultsOf(body.value)];
+  if (faults.length > 0) throw validationFailed(faults);
+  return body.value as Shape;
+}
+
+export function isDocument(body: unknown): body is JsonDocument {
+  return typeof body === 'object' && body !== null && 'value' in body && 'exact' in body;
+}
+
+export function unkeptNumber(pointer: string): FieldFault {
+  return { pointer, reason: 'is a number that cannot be kept exactly here' };
+}
+
+const CONTEXT_NAME = new RegExp(CONTEXT_NAME_PATTERN);
+
+/** Throws `validation_failed` for a context name that cannot be, `forbidden` for the service's own. */
+export function checkContext(name: string): void {
+  if (!CONTEXT_NAME.test(name)) {
+    throw validationFailed([{ pointer: 'path:contextName', reason: `must match ${CONTEXT_NAME_PATTERN}` }]);
+  }
+  if (name === SERVICE_CONTEXT) {
+    throw new ControlError('forbidden', `the context ${SERVICE_CONTEXT} is written by the service only`);
+  }
+}
+
+/** The `Idempotency-Key` header, or undefined. Throws `validation_failed`. */
+export function checkIdempotencyKey(key: string | undefined): string | undefined {
+  if (key === undefined) return undefined;
+  const fault = idempotencyKeyFault(key);
+  if (fault) throw validationFailed([{ pointer: 'header:Idempotency-Key', reason: fault }]);
+  return key;
+}
+
+export function idempotencyKeyFault(key: unknown): string | undefined {
+  if (typeof key !== 'string') return 'must be a string';
+  return key.length >= 1 && key.length <= 255 ? undefined : 'must have 1 to 255 characters';
+}

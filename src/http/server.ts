@@ -1,0 +1,107 @@
+import type { IncomingMessage } from 'node:http';
+import { FastifyAdapter } from '@nestjs/platform-fastify';
+import { type FastifyHttpOptions, type FastifyInstance, type FastifyRequest, type HTTPMethods, LogController, type RawServerDefault } from 'fastify';
+import type { Logger } from 'pino';
+import type { Config } from '../config.js';
+import { ControlError } from '../errors.js';
+import type { Ids } from '../ids.js';
+import { type AccessCheck, requireAccess } from './access.js';
+import { sendError } from './error-filter.js';
+import { parseJson } from './json.js';
+
+export const EVENT_BYTES = 256 * 1024;
+export const BULK_BYTES = 8 * 1024 * 1024;
+
+/** A name of 1,024 characters of four bytes each, percent-encoded, and some filters beside it. */
+const MAX_HEADER_BYTES = 64 * 1024;
+const MAX_PARAM_LENGTH = 16 * 1024;
+
+/** Fastify, set up so that every answer it gives by itself is an Error body as well. */
+export function fastifyAdapter(config: Config, logger: Logger, ids: Ids): FastifyAdapter {
+  const options: FastifyHttpOptions<RawServerDefault> & { skipMiddie: boolean } = {
+    loggerInstance: logger,
+    logController: new LogController({ disableRequestLogging: true }),
+    trustProxy: config.trustedProxies.length > 0 ? [...config.trustedProxies] : false,
+    genReqId: (request) => requestId(request, ids),
+    requestTimeout: 30_000,
+    keepAliveTimeout: 75_000,
+    bodyLimit: EVENT_BYTES,
+    http: { maxHeaderSize: MAX_HEADER_BYTES },
+    routerOptions: { maxParamLength: MAX_PARAM_LENGTH },
+    frameworkErrors: (error, request, reply) => sendError(error, request, reply),
+    skipMiddie: true,
+  };
+  // The adapter's own options type leaves open which of Node's servers it is; this is HTTP/1.1.
+  return new FastifyAdapter(options as ConstructorParameters<typeof FastifyAdapter>[0]) as FastifyAdapter;
+}
+
+/** A caller's own id is taken up where it can stand in a header and a log line as it is. */
+function requestId(request: IncomingMessage, ids: Ids): string {
+  const given = request.headers['x-request-id'];
+  return typeof given === 'string' && /^[A-Za-z0-9._-]{1,128}$/.test(given) ? given : ids.next();
+}
+
+export interface Gate {
+  /** Why requests are not served at the moment, or undefined. */
+  closedBecause(): string | undefined;
+}
+
+/**
+ * What happens to every request before its handler: call it before the routes are made. Answers the routes that will
+ * have been made, with their methods.
+ */
+export function prepareServer(server: FastifyInstance, access: AccessCheck, gate: Gate): ReadonlyMap<string, Set<string>> {
+  const routes = new Map<string, Set<string>>();
+  server.decorateRequest('principal', null);
+  server.addHook('onRoute', (route) => {
+    requireAccess(route);
+    if (route.config?.maxBytes !== undefined) route.bodyLimit = route.config.maxBytes;
+    const methods = routes.get(route.url) ?? new Set();
+    for (const method of [route.method].flat()) methods.add(method);
+    routes.set(route.url, methods);
+  });
+  server.addHook('onRequest', (request, reply, done) => {
+    reply.header('x-request-id', request.id);
+    const reason = request.url.startsWith('/health/') ? undefined : gate.closedBecause();
+    if (reason !== undefined) return done(new ControlError('not_ready', reason));
+    done(refusedEncoding(request));
+  });
+  server.addHook('onRequest', access.hook);
+  server.removeAllContentTypeParsers();
+  server.addContentTypeParser('application/json', { parseAs: 'buffer' }, (_request, body, done) => {
+    try {
+      done(null, parseJson(body as Buffer));
+    } catch (error) {
+      done(error as Error);
+    }
+  });
+  server.addContentTypeParser('application/x-ndjson', { parseAs: 'buffer' }, (_request, body, done) => done(null, body));
+  return routes;
+}
+
+function refusedEncoding(request: FastifyRequest): ControlError | undefined {
+  const encoding = request.headers['content-encoding'];
+  if (encoding === undefined || encoding === 'identity') return undefined;
+  return new ControlError('unsupported_media_type', 'compressed bodies are not taken');
+}
+
+const METHODS: readonly HTTPMethods[] = ['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS'];
+
+/** Answers 405 with `Allow` where a path exists and the method does not: call it after the routes are made. */
+export function refuseOtherMethods(server: FastifyInstance, routes: ReadonlyMap<string, ReadonlySet<string>>): void {
+  for (const [url, allowed] of [...routes]) {
+    const others = METHODS.filter((method) => !allowed.has(method));
+    const allow = [...allowed].sort().join(', ');
+    server.route({
+      url,
+      method: others,
+      config: { access: 'public' },
+      // Before the body is read: it does not matter what it would say.
+      onRequest: (_request, reply, done) => {
+        reply.header('allow', allow);
+        done(new ControlError('method_not_allowed', `this path takes ${allow}`));
+      },
+      handler: (_request, reply) => reply,
+    });
+  }
+}

@@ -1,0 +1,52 @@
+import 'reflect-metadata';
+import { pino } from 'pino';
+import { ConfigError, readConfig } from './config.js';
+import { StoreUnusable } from './event-log/event-log.js';
+import { rootKeyFile } from './root-key.js';
+import { type Service, startService } from './service.js';
+
+/** The process ends this long after it was asked to, whatever is still under way. */
+const STOP_MS = 8_000;
+
+async function main(): Promise<void> {
+  const config = readConfig(process.env);
+  const logger = pino({ level: config.logLevel, redact: ['req.headers.authorization', 'headers.authorization'] });
+  const service = await startService(config, logger);
+  logger.info({ url: service.url }, 'listening');
+  if (service.isNew) process.stderr.write(welcome(service, config.rootKey === undefined ? rootKeyFile(config.dataDir) : undefined));
+  const stop = (signal: string) => {
+    logger.info({ signal }, 'stopping');
+    setTimeout(() => process.exit(1), STOP_MS).unref();
+    service.stop().then(
+      () => process.exit(0),
+      (error) => die(error),
+    );
+  };
+  process.once('SIGTERM', stop);
+  process.once('SIGINT', stop);
+  await service.failure;
+}
+
+function welcome(service: Service, keyFile: string | undefined): string {
+  const key = keyFile === undefined ? '$CONTROL_ROOT_KEY' : `$(cat ${keyFile})`;
+  return `
+The log is new. Make an organization, and get its first key, with the root key${keyFile === undefined ? '' : ` in ${keyFile}`}:
+
+  curl -X POST ${service.url}/org -H "Authorization: Bearer ${key}" \\
+    -H 'Content-Type: application/json' -d '{"name":"acme"}'
+
+`;
+}
+
+/** Faults that the operator can mend are told in a sentence; others with all there is. */
+function die(error: unknown): never {
+  const known = error instanceof ConfigError || error instanceof StoreUnusable || isListenFault(error);
+  process.stderr.write(`control-service: ${known ? (error as Error).message : ((error as Error)?.stack ?? String(error))}\n`);
+  process.exit(1);
+}
+
+function isListenFault(error: unknown): boolean {
+  return error instanceof Error && 'syscall' in error && error.syscall === 'listen';
+}
+
+main().catch(die);

@@ -1,0 +1,89 @@
+/** A JSON object whose members the service neither reads nor indexes. */
+export type Json = Readonly<Record<string, unknown>>;
+
+/** An audit event as a client sends it: `resource` is required, all else is optional (operation 2 of the specification). */
+export interface SentAuditEvent {
+  readonly resource: { readonly id?: string; readonly name?: string; readonly type?: string; readonly data?: Json };
+  readonly id?: string;
+  readonly eventTime?: string;
+  readonly postedTime?: string;
+  readonly receivedTime?: string;
+  readonly requestId?: string;
+  readonly context?: AuditContext;
+  readonly subject?: { readonly email?: string; readonly name?: string; readonly claims?: Json; readonly data?: Json };
+  readonly action?: { readonly type?: string; readonly data?: Json };
+  readonly result?: { readonly status?: string; readonly message?: string };
+}
+
+export interface AuditContext {
+  readonly org?: string;
+  readonly name?: string;
+  readonly remoteIp?: string;
+  readonly eventSource?: string;
+  readonly location?: string;
+  readonly gvcAlias?: string;
+  readonly podId?: string;
+  readonly data?: Json;
+}
+
+/** An event as the log has it. `receivedTime` is the log's own time and joins it on the way to the read model. */
+export interface AuditEvent extends SentAuditEvent {
+  readonly id: string;
+  readonly eventTime: string;
+  readonly postedTime: string;
+  readonly requestId: string;
+  readonly context: AuditContext & { readonly org: string; readonly name: string };
+}
+
+/** What the service knows about the request that carried the event. Times in ISO 8601. */
+export interface Publication {
+  readonly id: string;
+  readonly postedTime: string;
+  readonly org: string;
+  readonly contextName: string;
+  readonly remoteIp: string;
+  readonly requestId: string;
+  readonly subject: { readonly name: string; readonly email?: string; readonly data?: Json };
+}
+
+/** The context that only the service writes: the audit events of its own changes. */
+export const SERVICE_CONTEXT = 'svc';
+
+export const CONTEXT_NAME_PATTERN = '^[A-Za-z0-9][A-Za-z0-9._-]{0,127}$';
+
+/**
+ * The event as it is recorded: what the service assigns is its own, what has a default and is absent gets it, all else
+ * is as it was sent. `eventTime` must be valid.
+ */
+export function recordedEvent(sent: SentAuditEvent, publication: Publication): AuditEvent {
+  const { id, postedTime, org, contextName, remoteIp, requestId, subject } = publication;
+  const { id: _sentId, receivedTime: _sentTime, ...rest } = sent;
+  return {
+    id,
+    ...rest,
+    eventTime: sent.eventTime === undefined ? postedTime : new Date(sent.eventTime).toISOString(),
+    postedTime,
+    requestId: sent.requestId ?? requestId,
+    context: { remoteIp, ...sent.context, org, name: contextName },
+    subject: sent.subject ?? subject,
+  };
+}
+
+/** The values that lists filter by, named as in `read-model/kinds.ts`. */
+export function auditFields(event: AuditEvent): Record<string, string | number | undefined> {
+  const { resource, context, action, subject, result } = event;
+  return {
+    eventTime: Date.parse(event.eventTime),
+    contextName: context.name,
+    resourceId: resource.id,
+    resourceName: resource.name,
+    resourceType: resource.type,
+    location: context.location,
+    gvcAlias: context.gvcAlias,
+    podId: context.podId,
+    actionType: action?.type,
+    subjectEmail: subject?.email,
+    requestId: event.requestId,
+    resultStatus: result?.status,
+  };
+}

@@ -1,0 +1,96 @@
+import type { Position, Topic } from '../event-log/event-log.js';
+import type { ProgressFeed, ProgressUpdate, RecordOutcome } from './progress-feed.js';
+
+/** What became of a record: found by searches as its own document, or one of the other ends, or not known in time. */
+export type Indexed = { readonly code: 'searchable' } | RecordOutcome | { readonly code: 'timeout' };
+
+interface Waiter {
+  readonly offset: number;
+  readonly release: (indexed: Indexed) => void;
+}
+
+interface Watermark {
+  generation: number;
+  searchable: number;
+  readonly waiters: Set<Waiter>;
+  /** Outcomes may be announced before the one who asks for them knows the position. The oldest are forgotten. */
+  readonly outcomes: Map<number, RecordOutcome>;
+}
+
+const OUTCOMES_KEPT = 20_000;
+
+/**
+ * Lets a caller wait until its record is searchable. One watermark a partition releases everyone below it, so the cost
+ * does not grow with the instances, and an update that is lost is made good by the next.
+ */
+export class Waiters {
+  private readonly watermarks = new Map<string, Watermark>();
+  private readonly stop: () => void;
+  private closed = false;
+
+  constructor(feed: ProgressFeed) {
+    this.stop = feed.subscribe((update) => this.advance(update));
+  }
+
+  /** Resolves, never rejects. `timeout` says nothing about the record but that the wait is over. */
+  waitFor(topic: Topic, position: Position, timeoutMs: number): Promise<Indexed> {
+    const watermark = this.watermark(topic, position.partition);
+    if (position.offset < watermark.searchable) {
+      return Promise.resolve(watermark.outcomes.get(position.offset) ?? { code: 'searchable' });
+    }
+    if (this.closed) return Promise.resolve({ code: 'timeout' });
+    return new Promise((resolve) => {
+      const waiter: Waiter = {
+        offset: position.offset,
+        release: (indexed) => {
+          clearTimeout(timer);
+          watermark.waiters.delete(waiter);
+          resolve(indexed);
+        },
+      };
+      const timer = setTimeout(() => waiter.release({ code: 'timeout' }), timeoutMs);
+      watermark.waiters.add(waiter);
+    });
+  }
+
+  /** Ends every wait with `timeout`, now and from now on: the process is stopping. */
+  close(): void {
+    this.closed = true;
+    this.stop();
+    for (const { waiters } of this.watermarks.values()) {
+      for (const waiter of [...waiters]) waiter.release({ code: 'timeout' });
+    }
+  }
+
+  private advance(update: ProgressUpdate): void {
+    const watermark = this.watermark(update.topic, update.partition);
+    if (update.generation < watermark.generation) return;
+    if (update.generation > watermark.generation) {
+      watermark.generation = update.generation;
+      watermark.searchable = 0;
+    }
+    for (const outcome of update.outcomes) watermark.outcomes.set(outcome.offset, outcome);
+    forgetOldest(watermark.outcomes);
+    watermark.searchable = Math.max(watermark.searchable, update.searchable);
+    for (const waiter of [...watermark.waiters]) {
+      if (waiter.offset >= watermark.searchable) continue;
+      waiter.release(watermark.outcomes.get(waiter.offset) ?? { code: 'searchable' });
+    }
+  }
+
+  private watermark(topic: Topic, partition: number): Watermark {
+    const key = `${topic}/${partition}`;
+    const found = this.watermarks.get(key);
+    if (found) return found;
+    const made = { generation: 0, searchable: 0, waiters: new Set<Waiter>(), outcomes: new Map<number, RecordOutcome>() };
+    this.watermarks.set(key, made);
+    return made;
+  }
+}
+
+function forgetOldest(outcomes: Map<number, RecordOutcome>): void {
+  for (const offset of outcomes.keys()) {
+    if (outcomes.size <= OUTCOMES_KEPT) return;
+    outcomes.delete(offset);
+  }
+}

@@ -1,0 +1,19 @@
+import type { LogRecord, Topic } from '../event-log/event-log.js';
+import type { Write } from '../read-model/read-model.js';
+
+/** Turns records into documents: the same records always give the same writes. */
+export interface Projection {
+  readonly topic: Topic;
+  /** Whether it must see every record from the first, also those that are indexed already, to know what the next means. */
+  readonly fromStart: boolean;
+  /** Whether a record that can never be read is put aside, so that the rest goes on, or ends the projection. */
+  readonly unreadable: 'dead-letter' | 'stop';
+  /** A fresh start, made whenever partitions are taken over: what was folded before belongs to the old start. */
+  start(): Project;
+}
+
+/**
+ * What a record means for the read model, in the order of the documents' ordinals; nothing for a record without
+ * effect. Called with each record once, in order. Throws `UnreadableRecord`.
+ */
+export type Project = (record: LogRecord) => Write[];

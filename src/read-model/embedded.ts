@@ -1,0 +1,142 @@
+import { rmSync } from 'node:fs';
+import type { DatabaseSync, SQLInputValue } from 'node:sqlite';
+import type { Offsets, Topic } from '../event-log/event-log.js';
+import { openExclusive, sqliteFault } from '../sqlite.js';
+import { countRows, createSchema, FORMAT_VERSION, type KindTable, kindTable } from './embedded-schema.js';
+import { searchRows } from './embedded-search.js';
+import { KINDS, type KindName } from './kinds.js';
+import type { Document, Outcome, Page, Progress, ReadModel, SearchQuery, Write } from './read-model.js';
+
+export interface EmbeddedReadModelOptions {
+  readonly file: string;
+  /** The log that the documents come from. A file made from another log is thrown away and made anew. */
+  readonly logId: string;
+  /** Where the log ends. A file that is ahead of it was made from a history that is gone: thrown away too. */
+  readonly head?: (topic: Topic) => Promise<Offsets>;
+}
+
+/**
+ * The read model in one SQLite file. Writes and progress share a transaction; it is not synced at each commit, since
+ * what a crash takes from it is read from the log again.
+ */
+export class EmbeddedReadModel implements ReadModel {
+  private readonly tables: Readonly<Record<KindName, KindTable>>;
+
+  static async open(options: EmbeddedReadModelOptions): Promise<EmbeddedReadModel> {
+    const model = openUsable(options.file, options.logId);
+    if (!options.head || !(await model.isAhead(options.head))) return model;
+    await model.close();
+    removeFile(options.file);
+    return openUsable(options.file, options.logId);
+  }
+
+  constructor(private readonly db: DatabaseSync) {
+    this.tables = Object.fromEntries(
+      Object.keys(KINDS).map((kind) => [kind, kindTable(db, kind as KindName)]),
+    ) as Record<KindName, KindTable>;
+  }
+
+  async apply(topic: Topic, writes: readonly Write[], progress: Offsets): Promise<Outcome[]> {
+    return this.transaction(() => {
+      const outcomes = writes.map((write) => ({ code: this.tables[write.kind].apply(write), id: write.id }));
+      for (const table of Object.values(this.tables)) table.flushCounts();
+      const advance = this.db.prepare(
+        `INSERT INTO progress (topic, partition, next) VALUES (?, ?, ?)
+         ON CONFLICT DO UPDATE SET next = max(next, excluded.next)`,
+      );
+      for (const { place } of writes) advance.run(place.topic, place.partition, 0);
+      for (const [partition, next] of Object.entries(progress)) advance.run(topic, Number(partition), next);
+      return outcomes;
+    });
+  }
+
+  async get(kind: KindName, org: string, id: string): Promise<Document | undefined> {
+    return this.tables[kind].get(org, id);
+  }
+
+  async search(kind: KindName, query: SearchQuery): Promise<Page> {
+    return searchRows(this.db, kind, query);
+  }
+
+  async count(kind: KindName, org: string): Promise<ReadonlyMap<string, number>> {
+    return countRows(this.db, kind, org);
+  }
+
+  async progress(topic: Topic): Promise<Progress> {
+    const generation = this.db.prepare('SELECT generation FROM generation WHERE topic = ?').get(topic);
+    const rows = this.db.prepare('SELECT partition, next FROM progress WHERE topic = ?').all(topic);
+    return {
+      generation: Number(generation?.generation ?? 1),
+      next: Object.fromEntries(rows.map((row) => [Number(row.partition), Number(row.next)])),
+    };
+  }
+
+  async reset(topic: Topic): Promise<void> {
+    const { generation } = await this.progress(topic);
+    this.transaction(() => {
+      for (const table of Object.values(this.tables)) table.removeTopic(topic);
+      this.db.prepare('DELETE FROM progress WHERE topic = ?').run(topic);
+      this.db
+        .prepare('INSERT INTO generation VALUES (?, ?) ON CONFLICT DO UPDATE SET generation = excluded.generation')
+        .run(topic, generation + 1);
+    });
+  }
+
+  /** What is committed is found at once. */
+  async refresh(): Promise<void> {}
+
+  async close(): Promise<void> {
+    if (this.db.isOpen) this.db.close();
+  }
+
+  private async isAhead(head: (topic: Topic) => Promise<Offsets>): Promise<boolean> {
+    for (const row of this.db.prepare('SELECT topic, partition, next FROM progress').all()) {
+      const end = (await head(row.topic as Topic))[Number(row.partition)] ?? 0;
+      if (Number(row.next) > end) return true;
+    }
+    return false;
+  }
+
+  private transaction<Result>(work: () => Result): Result {
+    this.db.exec('BEGIN IMMEDIATE');
+    try {
+      const result = work();
+      this.db.exec('COMMIT');
+      return result;
+    } catch (error) {
+      for (const table of Object.values(this.tables)) table.forgetCounts();
+      if (this.db.isTransaction) this.db.exec('ROLLBACK');
+      throw error;
+    }
+  }
+}
+
+/** Opens the file, or makes it anew when it is missing, damaged, of another version or of another log. */
+function openUsable(file: string, logId: string): EmbeddedReadModel {
+  const found = openExisting(file, logId);
+  if (found) return new EmbeddedReadModel(found);
+  removeFile(file);
+  const db = openExclusive(file, 'NORMAL');
+  createSchema(db, logId);
+  return new EmbeddedReadModel(db);
+}
+
+function openExisting(file: string, logId: string): DatabaseSync | undefined {
+  let db: DatabaseSync | undefined;
+  try {
+    db = openExclusive(file, 'NORMAL');
+    const meta: Record<string, SQLInputValue> = {};
+    for (const row of db.prepare('SELECT name, value FROM meta').all()) meta[String(row.name)] = row.value ?? null;
+    if (meta.logId === logId && meta.version === FORMAT_VERSION) return db;
+  } catch (error) {
+    const fault = sqliteFault((error as Error).cause ?? error);
+    // "other" is the missing table of a new or half-made file. Locked or unreadable is for the operator to mend.
+    if (fault !== 'corrupt' && fault !== 'notADatabase' && fault !== 'other') throw error;
+  }
+  if (db?.isOpen) db.close();
+  return undefined;
+}
+
+function removeFile(file: string): void {
+  for (const suffix of ['', '-wal', '-shm', '-journal']) rmSync(file + suffix, { force: true });
+}

@@ -1,0 +1,27 @@
+import { closeSync, existsSync, fsyncSync, openSync, readFileSync, writeSync } from 'node:fs';
+import { join } from 'node:path';
+import { StoreUnusable } from './event-log/event-log.js';
+import type { Ids } from './ids.js';
+
+export function rootKeyFile(dataDir: string): string {
+  return join(dataDir, 'root.key');
+}
+
+/** The root key of the embedded store: made at the first start and kept in the data folder, for its owner alone. */
+export function keptRootKey(dataDir: string, ids: Ids): string {
+  const file = rootKeyFile(dataDir);
+  if (!existsSync(file)) writeOnce(file, `svcroot_${ids.secret()}\n`);
+  const key = readFileSync(file, 'utf8').trim();
+  if (key === '') throw new StoreUnusable(`${file}: is empty: delete it to have a new root key made at the next start`);
+  return key;
+}
+
+function writeOnce(file: string, text: string): void {
+  const handle = openSync(file, 'wx', 0o600);
+  try {
+    writeSync(handle, text);
+    fsyncSync(handle);
+  } finally {
+    closeSync(handle);
+  }
+}

@@ -1,0 +1,66 @@
+import { closeSync, existsSync, fsyncSync, openSync } from 'node:fs';
+import { dirname } from 'node:path';
+import { DatabaseSync } from 'node:sqlite';
+import { StoreUnusable } from './event-log/event-log.js';
+
+/** Primary result codes (sqlite.org/rescode.html); the extended ones carry them in their low byte. */
+const RESULT = { busy: 5, readonly: 8, ioError: 10, corrupt: 11, full: 13, cannotOpen: 14, notADatabase: 26 } as const;
+
+export type SqliteFault = keyof typeof RESULT | 'other';
+
+/** What a failed call of `node:sqlite` means, or undefined when the error is not SQLite's. */
+export function sqliteFault(error: unknown): SqliteFault | undefined {
+  if (!(error instanceof Error) || !('errcode' in error) || typeof error.errcode !== 'number') return undefined;
+  const primary = error.errcode & 0xff;
+  for (const [name, code] of Object.entries(RESULT)) {
+    if (code === primary) return name as keyof typeof RESULT;
+  }
+  return 'other';
+}
+
+/**
+ * Opens a database for this process alone: the lock is taken at once and held until it is closed, so two services never
+ * share a data folder. Throws `StoreUnusable` with the remedy; a half-opened file is left as it was.
+ */
+export function openExclusive(file: string, synchronous: 'FULL' | 'NORMAL'): DatabaseSync {
+  const existed = existsSync(file);
+  let db: DatabaseSync | undefined;
+  try {
+    db = new DatabaseSync(file);
+    db.exec('PRAGMA locking_mode = EXCLUSIVE; PRAGMA journal_mode = WAL');
+    db.exec(`PRAGMA synchronous = ${synchronous}; PRAGMA cache_size = -65536; PRAGMA trusted_schema = OFF`);
+    db.exec('BEGIN IMMEDIATE; COMMIT');
+    if (!existed) syncFolder(dirname(file));
+    return db;
+  } catch (error) {
+    if (db?.isOpen) db.close();
+    throw unusable(file, error);
+  }
+}
+
+/** Turns a fault at start into the message that the operator reads. */
+export function unusable(file: string, error: unknown): unknown {
+  const remedy = {
+    busy: 'another process uses it: stop that one, or give this one a CONTROL_DATA_DIR of its own',
+    full: 'the disk is full: free some space and start again; nothing that was acknowledged is lost',
+    readonly: 'it cannot be written: check its owner, its mode and the mount',
+    cannotOpen: 'it cannot be opened: check that the folder exists and that this user may write there',
+    corrupt: 'it is damaged: restore it from a backup; it was left untouched',
+    notADatabase: 'it is not a database, or is damaged: restore it from a backup; it was left untouched',
+    ioError: 'the disk reports an error: check the disk; the file was left untouched',
+    other: 'it was left untouched',
+  } as const;
+  const fault = sqliteFault(error);
+  if (!fault) return error;
+  return new StoreUnusable(`${file}: ${remedy[fault]} (${(error as Error).message})`, { cause: error });
+}
+
+/** A new file's name is durable only when its folder is. */
+function syncFolder(folder: string): void {
+  const handle = openSync(folder, 'r');
+  try {
+    fsyncSync(handle);
+  } finally {
+    closeSync(handle);
+  }
+}

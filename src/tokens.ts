@@ -1,0 +1,7 @@
+/** What the composition root provides, by the name under which the rest asks for it. */
+export const EVENT_LOG = Symbol('EventLog');
+export const READ_MODEL = Symbol('ReadModel');
+export const CLOCK = Symbol('Clock');
+export const IDS = Symbol('Ids');
+export const CONFIG = Symbol('Config');
+export const ROOT_KEY = Symbol('RootKey');
