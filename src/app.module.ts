@@ -18,8 +18,8 @@ import { GetAuditEventHandler } from './queries/audit-get.js';
 import { ListAuditEventsHandler } from './queries/audit-list.js';
 import { ListAuditContextsHandler } from './queries/auditctx-list.js';
 import { GetOrgHandler } from './queries/org-get.js';
-import { Readiness } from './readiness.js';
 import type { ReadModel } from './read-model/read-model.js';
+import { Readiness } from './readiness.js';
 import { CLOCK, CONFIG, EVENT_LOG, IDS, READ_MODEL, ROOT_KEY } from './tokens.js';
 
 /** What a process is made of, whatever the store. */
@@ -40,6 +40,7 @@ const COMMANDS = [CreateOrgHandler, PublishAuditEventsHandler];
 const QUERIES = [GetAuditEventHandler, GetOrgHandler, ListAuditContextsHandler, ListAuditEventsHandler];
 
 @Module({})
+// biome-ignore lint/complexity/noStaticOnlyClass: a dynamic module is a class with a factory by the framework's convention.
 export class AppModule {
   static of(parts: Parts): DynamicModule {
     return {

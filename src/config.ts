@@ -47,10 +47,14 @@ export function readConfig(env: Readonly<Record<string, string | undefined>>): C
     return otherwise;
   };
   const list = (name: string, otherwise: string) =>
-    text(name, otherwise).split(',').map((item) => item.trim()).filter(Boolean);
+    text(name, otherwise)
+      .split(',')
+      .map((item) => item.trim())
+      .filter(Boolean);
 
   const roles = new Set(list('CONTROL_ROLES', ROLES.join(',')) as Role[]);
-  for (const role of roles) if (!ROLES.includes(role)) faults.push(`CONTROL_ROLES: may list ${ROLES.join(' and ')} only`);
+  for (const role of roles)
+    if (!ROLES.includes(role)) faults.push(`CONTROL_ROLES: may list ${ROLES.join(' and ')} only`);
   const store = oneOf('CONTROL_STORE', ['embedded'], 'embedded');
   if (store === 'embedded' && roles.size < ROLES.length) {
     faults.push('CONTROL_ROLES: the embedded store is one process, so it needs both roles, api,projector');

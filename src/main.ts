@@ -13,7 +13,8 @@ async function main(): Promise<void> {
   const logger = pino({ level: config.logLevel, redact: ['req.headers.authorization', 'headers.authorization'] });
   const service = await startService(config, logger);
   logger.info({ url: service.url }, 'listening');
-  if (service.isNew) process.stderr.write(welcome(service, config.rootKey === undefined ? rootKeyFile(config.dataDir) : undefined));
+  if (service.isNew)
+    process.stderr.write(welcome(service, config.rootKey === undefined ? rootKeyFile(config.dataDir) : undefined));
   const stop = (signal: string) => {
     logger.info({ signal }, 'stopping');
     setTimeout(() => process.exit(1), STOP_MS).unref();
@@ -41,7 +42,9 @@ The log is new. Make an organization, and get its first key, with the root key${
 /** Faults that the operator can mend are told in a sentence; others with all there is. */
 function die(error: unknown): never {
   const known = error instanceof ConfigError || error instanceof StoreUnusable || isListenFault(error);
-  process.stderr.write(`control-service: ${known ? (error as Error).message : ((error as Error)?.stack ?? String(error))}\n`);
+  process.stderr.write(
+    `control-service: ${known ? (error as Error).message : ((error as Error)?.stack ?? String(error))}\n`,
+  );
   process.exit(1);
 }
 

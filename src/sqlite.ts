@@ -10,7 +10,8 @@ export type SqliteFault = keyof typeof RESULT | 'other';
 
 /** What a failed call of `node:sqlite` means, or undefined when the error is not SQLite's. */
 export function sqliteFault(error: unknown): SqliteFault | undefined {
-  if (!(error instanceof Error) || !('errcode' in error) || typeof error.errcode !== 'number') return undefined;
+  if (typeof error !== 'object' || error === null) return undefined;
+  if (!('errcode' in error) || typeof error.errcode !== 'number') return undefined;
   const primary = error.errcode & 0xff;
   for (const [name, code] of Object.entries(RESULT)) {
     if (code === primary) return name as keyof typeof RESULT;
@@ -20,14 +21,17 @@ export function sqliteFault(error: unknown): SqliteFault | undefined {
 
 /**
  * Opens a database for this process alone: the lock is taken at once and held until it is closed, so two services never
- * share a data folder. Throws `StoreUnusable` with the remedy; a half-opened file is left as it was.
+ * share a data folder. Refuses a file that another program made (by SQLite's `application_id`) before it changes
+ * anything in it. Throws `StoreUnusable` with the remedy.
  */
-export function openExclusive(file: string, synchronous: 'FULL' | 'NORMAL'): DatabaseSync {
+export function openExclusive(file: string, application: number, synchronous: 'FULL' | 'NORMAL'): DatabaseSync {
   const existed = existsSync(file);
   let db: DatabaseSync | undefined;
   try {
     db = new DatabaseSync(file);
-    db.exec('PRAGMA locking_mode = EXCLUSIVE; PRAGMA journal_mode = WAL');
+    db.exec('PRAGMA locking_mode = EXCLUSIVE');
+    if (existed) refuseForeign(db, file, application);
+    db.exec('PRAGMA journal_mode = WAL');
     db.exec(`PRAGMA synchronous = ${synchronous}; PRAGMA cache_size = -65536; PRAGMA trusted_schema = OFF`);
     db.exec('BEGIN IMMEDIATE; COMMIT');
     if (!existed) syncFolder(dirname(file));
@@ -36,6 +40,17 @@ export function openExclusive(file: string, synchronous: 'FULL' | 'NORMAL'): Dat
     if (db?.isOpen) db.close();
     throw unusable(file, error);
   }
+}
+
+/** Whether the database has no tables yet: it is new, or its making was cut off before the first commit. */
+export function isEmpty(db: DatabaseSync): boolean {
+  return db.prepare('SELECT 1 FROM sqlite_schema LIMIT 1').get() === undefined;
+}
+
+function refuseForeign(db: DatabaseSync, file: string, application: number): void {
+  const found = db.prepare('PRAGMA application_id').get()?.application_id;
+  if (found === application || (found === 0 && isEmpty(db))) return;
+  throw new StoreUnusable(`${file}: is the database of another program; it was left untouched`);
 }
 
 /** Turns a fault at start into the message that the operator reads. */

@@ -19,7 +19,9 @@ export interface PublishItem {
 }
 
 /** What became of one item; an error names the item's identifier where it may be in the log all the same. */
-export type Published = { readonly id: string; readonly state: 'searchable' | 'recorded' } | { readonly error: ControlError };
+export type Published =
+  | { readonly id: string; readonly state: 'searchable' | 'recorded' }
+  | { readonly error: ControlError };
 
 export class PublishAuditEvents extends Command<Published[]> {
   constructor(
@@ -78,7 +80,11 @@ function published(id: string, indexed: Indexed): Published {
     case 'timeout':
       return { id, state: 'recorded' };
     case 'conflict':
-      return { error: new ControlError('idempotency_conflict', 'the Idempotency-Key was used before with another event', { id }) };
+      return {
+        error: new ControlError('idempotency_conflict', 'the Idempotency-Key was used before with another event', {
+          id,
+        }),
+      };
     case 'dead_lettered':
       return { error: new ControlError('dead_lettered', 'the event is recorded but cannot be indexed', { id }) };
     // A repetition of what is there already has the same answer as the first.

@@ -46,9 +46,11 @@ export class CommandRunner {
   run(command: ControlCommand): Promise<Applied> {
     const before = this.queues.get(command.org) ?? Promise.resolve();
     const mine = before.then(() => this.decideUntilApplied(command));
-    const settled = mine.catch(() => undefined).then(() => {
-      if (this.queues.get(command.org) === settled) this.queues.delete(command.org);
-    });
+    const settled = mine
+      .catch(() => undefined)
+      .then(() => {
+        if (this.queues.get(command.org) === settled) this.queues.delete(command.org);
+      });
     this.queues.set(command.org, settled);
     return mine;
   }
@@ -87,7 +89,8 @@ export class CommandRunner {
     const offset = await this.append(record);
     const outcome = await this.state.outcome(id, offset, DECIDE_MS);
     if (outcome === 'void') return undefined;
-    if (!outcome) throw new ControlError('outcome_unknown', 'the log did not say in time whether it has the change', { id });
+    if (!outcome)
+      throw new ControlError('outcome_unknown', 'the log did not say in time whether it has the change', { id });
     // Another copy of a keyed request may have come first, and then its events are the answer.
     if (outcome.offset !== offset && requestHash !== undefined) return appliedEarlier(command, outcome);
     return { position: { partition: 0, offset: outcome.offset }, events };

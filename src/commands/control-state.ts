@@ -1,8 +1,8 @@
-import type { EventLog } from '../event-log/event-log.js';
-import { controlRecordOf } from '../event-log/control-record.js';
 import { ControlError } from '../errors.js';
-import { type CommandOutcome, type ControlFold, emptyFold, foldRecord, readFold } from '../model/control-fold.js';
+import { controlRecordOf } from '../event-log/control-record.js';
+import type { EventLog } from '../event-log/event-log.js';
 import type { Read } from '../model/control-events.js';
+import { type CommandOutcome, type ControlFold, emptyFold, foldRecord, readFold } from '../model/control-fold.js';
 
 /** How old the state may be on which a refusal rests. */
 const CONFIRM_MS = 2_000;
@@ -80,7 +80,11 @@ export class ControlState {
    * What became of the record that was appended at `offset` for an expected command; without an offset (the append's
    * outcome is not known), what became of the command. Undefined when the time runs out.
    */
-  async outcome(commandId: string, offset: number | undefined, timeoutMs: number): Promise<CommandOutcome | 'void' | undefined> {
+  async outcome(
+    commandId: string,
+    offset: number | undefined,
+    timeoutMs: number,
+  ): Promise<CommandOutcome | 'void' | undefined> {
     const known = (): CommandOutcome | 'void' | undefined => {
       const applied = this.fold.commands.get(commandId);
       if (applied) return applied;

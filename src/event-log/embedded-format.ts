@@ -1,7 +1,9 @@
+import { randomUUID } from 'node:crypto';
 import type { DatabaseSync } from 'node:sqlite';
-import { crc32 } from 'node:zlib';
-import { sqliteFault } from '../sqlite.js';
-import { type Batch, CorruptRecord, type LogEntry, type LogRecord, type Position, type Topic } from './event-log.js';
+import { isEmpty } from '../sqlite.js';
+import { StoreUnusable, type Topic } from './event-log.js';
+
+type Partitions = Partial<Record<Topic, number>>;
 
 export const TOPICS: readonly Topic[] = ['audit', 'control', 'audit.dead'];
 
@@ -17,107 +19,44 @@ export const FORMAT = {
       value BLOB NOT NULL, crc INTEGER NOT NULL) STRICT`,
 } as const;
 
-const BATCH_RECORDS = 500;
-const BATCH_BYTES = 4 * 1024 * 1024;
-
-interface Row {
-  readonly offset: number;
-  readonly time: number;
-  readonly key: string;
-  readonly headers: string;
-  readonly value: Uint8Array;
-  readonly crc: number;
-}
-
-/** Where the end of a partition stood, to go back to when a transaction fails. */
-interface Mark {
-  readonly next: number;
-  readonly lastTime: number;
-}
-
-export interface PartitionTable {
-  readonly next: number;
-  mark(): Mark;
-  rewind(mark: Mark): void;
-  insert(entry: LogEntry, time: number): Position;
-  /** What is there from `offset` on, bounded by count and bytes; undefined at the end. */
-  batch(offset: number): Batch | undefined;
-}
-
-export function partitionTable(db: DatabaseSync, file: string, topic: Topic, partition: number): PartitionTable {
-  const table = tableName(topic, partition);
-  const place = `${file}: ${topic}/${partition}`;
-  const insert = db.prepare(
-    `INSERT INTO ${table} (offset, time, key, headers, value, crc) VALUES (?, ?, ?, ?, ?, ?)`,
-  );
-  const select = db.prepare(
-    `SELECT offset, time, key, headers, value, crc FROM ${table} WHERE offset >= ? ORDER BY offset LIMIT ${BATCH_RECORDS}`,
-  );
-  const last = db.prepare(`SELECT offset, time FROM ${table} ORDER BY offset DESC LIMIT 1`).get() as
-    | Pick<Row, 'offset' | 'time'>
-    | undefined;
-  let next = last ? last.offset + 1 : 0;
-  let lastTime = last?.time ?? 0;
-
-  function* rows(from: number): Generator<LogRecord> {
-    let expected = from;
-    for (const row of select.iterate(from) as Iterable<unknown> as Iterable<Row>) {
-      // Offsets are dense here, so a gap is a record that the file lost.
-      if (row.offset !== expected) throw new CorruptRecord(`${place}: record ${expected} is missing`);
-      if (row.crc !== checksum(table, row)) throw new CorruptRecord(`${place}: record ${row.offset} was altered`);
-      expected += 1;
-      yield record(topic, partition, row);
-    }
-    if (expected === from && from < next) throw new CorruptRecord(`${place}: record ${from} is missing`);
-  }
-
-  return {
-    get next() {
-      return next;
-    },
-    mark: () => ({ next, lastTime }),
-    rewind(mark) {
-      next = mark.next;
-      lastTime = mark.lastTime;
-    },
-    insert(entry, now) {
-      // Time never goes backward within a partition, whatever the system's clock does.
-      const time = Math.max(now, lastTime);
-      const row = { offset: next, time, key: entry.key, headers: JSON.stringify(entry.headers), value: entry.value };
-      insert.run(row.offset, row.time, row.key, row.headers, row.value, checksum(table, row));
-      next += 1;
-      lastTime = time;
-      return { partition, offset: row.offset };
-    },
-    batch(offset) {
-      if (offset >= next) return undefined;
-      const records: LogRecord[] = [];
-      let bytes = 0;
-      try {
-        for (const found of rows(offset)) {
-          records.push(found);
-          bytes += found.value.byteLength;
-          if (bytes >= BATCH_BYTES) break;
-        }
-      } catch (error) {
-        if (sqliteFault(error) !== 'corrupt') throw error;
-        throw new CorruptRecord(`${place}: cannot be read from record ${offset} on`, { cause: error });
-      }
-      return { partition, records, next: offset + records.length };
-    },
-  };
-}
-
-function record(topic: Topic, partition: number, row: Row): LogRecord {
-  const { offset, time, key, value } = row;
-  return { topic, partition, offset, time, key, headers: JSON.parse(row.headers), value };
-}
-
-/** Covers the place of the record too: a record that was moved is as wrong as one that was changed. */
-function checksum(table: string, row: Omit<Row, 'crc'>): number {
-  return crc32(row.value, crc32(JSON.stringify([table, row.offset, row.time, row.key, row.headers])));
-}
-
-function tableName(topic: Topic, partition: number): string {
+export function tableName(topic: Topic, partition: number): string {
   return `${topic.replace('.', '_')}_${partition}`;
+}
+
+/** Makes a new file, or checks that an existing one is a log of this format and layout; answers its identifier. */
+export function prepareFile(db: DatabaseSync, file: string, partitions: Partitions = {}): string {
+  const layout = JSON.stringify(TOPICS.map((topic) => [topic, partitions[topic] ?? 1]));
+  if ((partitions.control ?? 1) !== 1) throw new Error('the control topic has exactly one partition');
+  if (isEmpty(db)) return createFile(db, layout, partitions);
+  const meta = Object.fromEntries(
+    db
+      .prepare('SELECT name, value FROM meta')
+      .all()
+      .map((row) => [row.name as string, row.value as string]),
+  );
+  if (meta.format !== FORMAT.version) {
+    throw new StoreUnusable(
+      `${file}: has format ${meta.format}, this program reads ${FORMAT.version}: start a newer version`,
+    );
+  }
+  if (meta.layout !== layout) {
+    throw new StoreUnusable(`${file}: was made with the partitions ${meta.layout}, not ${layout}`);
+  }
+  return meta.id ?? '';
+}
+
+function createFile(db: DatabaseSync, layout: string, partitions: Partitions): string {
+  const id = randomUUID();
+  db.exec('BEGIN IMMEDIATE');
+  db.exec(`PRAGMA application_id = ${FORMAT.application}`);
+  db.exec('CREATE TABLE meta (name TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID, STRICT');
+  const insert = db.prepare('INSERT INTO meta (name, value) VALUES (?, ?)');
+  for (const [name, value] of Object.entries({ id, format: FORMAT.version, layout })) insert.run(name, value);
+  for (const topic of TOPICS) {
+    for (let partition = 0; partition < (partitions[topic] ?? 1); partition += 1) {
+      db.exec(FORMAT.createTable(topic, partition));
+    }
+  }
+  db.exec('COMMIT');
+  return id;
 }

@@ -1,9 +1,9 @@
-import { randomUUID } from 'node:crypto';
 import type { DatabaseSync } from 'node:sqlite';
 import { type Clock, systemClock } from '../clock.js';
 import { ControlError } from '../errors.js';
 import { openExclusive, sqliteFault, unusable } from '../sqlite.js';
-import { FORMAT, partitionTable, type PartitionTable, TOPICS } from './embedded-format.js';
+import { FORMAT, prepareFile, TOPICS } from './embedded-format.js';
+import { type PartitionTable, partitionTable } from './embedded-partition.js';
 import {
   type Batch,
   type Consumer,
@@ -51,7 +51,7 @@ export class EmbeddedEventLog implements EventLog {
   private inDoubt = false;
 
   static async open(options: EmbeddedEventLogOptions): Promise<EmbeddedEventLog> {
-    const db = openExclusive(options.file, 'FULL');
+    const db = openExclusive(options.file, FORMAT.application, 'FULL');
     try {
       return new EmbeddedEventLog(options, db);
     } catch (error) {
@@ -67,7 +67,7 @@ export class EmbeddedEventLog implements EventLog {
     this.clock = options.clock ?? systemClock;
     this.maxPending = options.maxPending ?? { entries: 20_000, bytes: 64 * 1024 * 1024 };
     this.maxRecordBytes = options.maxRecordBytes ?? 900 * 1024;
-    this.id = prepareFile(db, options);
+    this.id = prepareFile(db, options.file, options.partitions);
     this.openTables();
   }
 
@@ -116,7 +116,7 @@ export class EmbeddedEventLog implements EventLog {
       for (const append of appends) append.reject(error);
       return;
     }
-    appends.forEach((append, index) => append.resolve(positions[index] ?? []));
+    for (const [index, append] of appends.entries()) append.resolve(positions[index] ?? []);
     this.wakeReaders();
   }
 
@@ -156,8 +156,8 @@ export class EmbeddedEventLog implements EventLog {
 
   private reopen(): void {
     if (this.db.isOpen) this.db.close();
-    this.db = openExclusive(this.options.file, 'FULL');
-    if (prepareFile(this.db, this.options) !== this.id) {
+    this.db = openExclusive(this.options.file, FORMAT.application, 'FULL');
+    if (prepareFile(this.db, this.options.file, this.options.partitions) !== this.id) {
       throw new StoreUnusable(`${this.options.file}: was replaced while the service was running`);
     }
     this.openTables();
@@ -225,7 +225,9 @@ export class EmbeddedEventLog implements EventLog {
     const head = await this.head(topic);
     for (const [partition, offset] of next) {
       if (offset > (head[partition] ?? 0) || offset < 0) {
-        throw new PositionOutOfRange(`${topic}/${partition} ends at ${head[partition] ?? 0}; cannot read from ${offset}`);
+        throw new PositionOutOfRange(
+          `${topic}/${partition} ends at ${head[partition] ?? 0}; cannot read from ${offset}`,
+        );
       }
     }
     while (!signal.aborted && !this.closed) {
@@ -278,47 +280,4 @@ function partitionOf(key: string, partitions: number): number {
     hash = Math.imul(hash ^ key.charCodeAt(index), 0x01000193) >>> 0;
   }
   return hash % partitions;
-}
-
-/** Makes a new file, or checks that an existing one is a log of this format and layout; answers its identifier. */
-function prepareFile(db: DatabaseSync, options: EmbeddedEventLogOptions): string {
-  const layout = JSON.stringify(TOPICS.map((topic) => [topic, options.partitions?.[topic] ?? 1]));
-  if ((options.partitions?.control ?? 1) !== 1) throw new Error('the control topic has exactly one partition');
-  const { application_id: application } = db.prepare('PRAGMA application_id').get() as { application_id: number };
-  if (application === 0) return createFile(db, layout, options);
-  if (application !== FORMAT.application) {
-    throw new StoreUnusable(`${options.file}: is the database of another program; it was left untouched`);
-  }
-  const meta = Object.fromEntries(
-    db.prepare('SELECT name, value FROM meta').all().map((row) => [row.name as string, row.value as string]),
-  );
-  if (meta.format !== FORMAT.version) {
-    throw new StoreUnusable(
-      `${options.file}: has format ${meta.format}, this program reads ${FORMAT.version}: start a newer version`,
-    );
-  }
-  if (meta.layout !== layout) {
-    throw new StoreUnusable(`${options.file}: was made with the partitions ${meta.layout}, not ${layout}`);
-  }
-  return meta.id ?? '';
-}
-
-function createFile(db: DatabaseSync, layout: string, options: EmbeddedEventLogOptions): string {
-  const tables = db.prepare('SELECT count(*) AS count FROM sqlite_schema').get() as { count: number };
-  if (tables.count > 0) {
-    throw new StoreUnusable(`${options.file}: is the database of another program; it was left untouched`);
-  }
-  const id = randomUUID();
-  db.exec('BEGIN IMMEDIATE');
-  db.exec(`PRAGMA application_id = ${FORMAT.application}`);
-  db.exec('CREATE TABLE meta (name TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID, STRICT');
-  const insert = db.prepare('INSERT INTO meta (name, value) VALUES (?, ?)');
-  for (const [name, value] of Object.entries({ id, format: FORMAT.version, layout })) insert.run(name, value);
-  for (const topic of TOPICS) {
-    for (let partition = 0; partition < (options.partitions?.[topic] ?? 1); partition += 1) {
-      db.exec(FORMAT.createTable(topic, partition));
-    }
-  }
-  db.exec('COMMIT');
-  return id;
 }

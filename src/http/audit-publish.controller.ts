@@ -2,13 +2,13 @@ import { Controller, Inject, Post, Req, Res } from '@nestjs/common';
 import { CommandBus } from '@nestjs/cqrs';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import type { Clock } from '../clock.js';
-import { PublishAuditEvents, type PublishItem, type Published } from '../commands/audit-publish.js';
+import { PublishAuditEvents, type Published, type PublishItem } from '../commands/audit-publish.js';
 import { ControlError, validationFailed } from '../errors.js';
 import type { SentAuditEvent } from '../model/audit-event.js';
 import { CLOCK } from '../tokens.js';
 import { Guarded } from './access.js';
 import { type BulkItem, bulkItems } from './bulk-items.js';
-import { publicationOf, headerOf } from './caller.js';
+import { headerOf, publicationOf } from './caller.js';
 import { AuditPublishDto } from './dto/audit-list.js';
 import { compileShape } from './dto/compiled.js';
 import { errorBody } from './error-body.js';
@@ -73,7 +73,8 @@ export class AuditPublishController {
   }
 
   private eventOf(body: unknown): SentAuditEvent {
-    if (!isDocument(body)) throw new ControlError('unsupported_media_type', 'send one event with Content-Type: application/json');
+    if (!isDocument(body))
+      throw new ControlError('unsupported_media_type', 'send one event with Content-Type: application/json');
     const faults = eventFaults(body.value, body.exact, this.clock.now());
     if (faults.length > 0) throw validationFailed(faults);
     return body.value as SentAuditEvent;

@@ -67,7 +67,10 @@ export class AuditReadController {
       count,
       links: [{ rel: 'self', href: `${self}/${name}` }],
     }));
-    sendJson(reply, JSON.stringify({ kind: 'list', itemKind: 'auditctx', items, links: [{ rel: 'self', href: self }] }));
+    sendJson(
+      reply,
+      JSON.stringify({ kind: 'list', itemKind: 'auditctx', items, links: [{ rel: 'self', href: self }] }),
+    );
   }
 
   private async list(request: FastifyRequest, reply: FastifyReply, path: string, fixed: AuditFilters): Promise<void> {
@@ -78,14 +81,18 @@ export class AuditReadController {
     const from = fromEvent === undefined ? undefined : parseInstant(fromEvent);
     const to = toEvent === undefined ? undefined : parseInstant(toEvent);
     const found = await this.queries.execute(
-      new ListAuditEvents(org, { ...given, ...fixed }, {
-        order,
-        pageSize: Number(pageSize),
-        ...(from !== undefined && { from }),
-        ...(to !== undefined && { to }),
-        ...(page !== undefined && { page: Number(page) }),
-        ...(cursor !== undefined && { cursor }),
-      }),
+      new ListAuditEvents(
+        org,
+        { ...given, ...fixed },
+        {
+          order,
+          pageSize: Number(pageSize),
+          ...(from !== undefined && { from }),
+          ...(to !== undefined && { to }),
+          ...(page !== undefined && { page: Number(page) }),
+          ...(cursor !== undefined && { cursor }),
+        },
+      ),
     );
     const start = cursor === undefined ? { page: page ?? '1' } : {};
     const query = { ...fixed, ...parameters, ...start, pageSize, order };

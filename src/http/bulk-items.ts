@@ -28,12 +28,17 @@ export function bulkItems(body: unknown, now: number): BulkItem[] {
     return lines.map((line) => tried(() => itemOf({ ...parseJson(line), bytes: line.length }, now)));
   }
   if (!isDocument(body)) {
-    throw new ControlError('unsupported_media_type', 'send a JSON array, or NDJSON with Content-Type: application/x-ndjson');
+    throw new ControlError(
+      'unsupported_media_type',
+      'send a JSON array, or NDJSON with Content-Type: application/x-ndjson',
+    );
   }
   const { value: items, exact } = body;
   if (!Array.isArray(items)) throw validationFailed([{ pointer: '', reason: 'must be an array of events' }]);
   checkCount(items.length);
-  return items.map((value) => tried(() => itemOf({ value, exact, bytes: Buffer.byteLength(JSON.stringify(value)) }, now)));
+  return items.map((value) =>
+    tried(() => itemOf({ value, exact, bytes: Buffer.byteLength(JSON.stringify(value)) }, now)),
+  );
 }
 
 function linesOf(body: Buffer): Buffer[] {
@@ -49,7 +54,8 @@ function linesOf(body: Buffer): Buffer[] {
 }
 
 function checkCount(count: number): void {
-  if (count > BULK_ITEMS) throw new ControlError('payload_too_large', `a bulk may have at most ${BULK_ITEMS} events; this has ${count}`);
+  if (count > BULK_ITEMS)
+    throw new ControlError('payload_too_large', `a bulk may have at most ${BULK_ITEMS} events; this has ${count}`);
   if (count === 0) throw validationFailed([{ pointer: '', reason: 'has no events' }]);
 }
 
@@ -68,7 +74,10 @@ function itemOf({ value, exact, bytes }: RawItem, now: number): PublishItem {
   }
   if (!isWrapped(value)) return { event: soundEvent(value, exact, now, '') };
   const { idempotencyKey, event, ...unknown } = value;
-  const faults: FieldFault[] = Object.keys(unknown).map((name) => ({ pointer: `/${name}`, reason: 'is not a known field; remove it' }));
+  const faults: FieldFault[] = Object.keys(unknown).map((name) => ({
+    pointer: `/${name}`,
+    reason: 'is not a known field; remove it',
+  }));
   const keyFault = idempotencyKey === undefined ? undefined : idempotencyKeyFault(idempotencyKey);
   if (keyFault !== undefined) faults.push({ pointer: '/idempotencyKey', reason: keyFault });
   if (faults.length > 0) throw validationFailed(faults);
@@ -83,6 +92,7 @@ function isWrapped(value: unknown): value is Record<string, unknown> {
 
 function soundEvent(value: unknown, exact: boolean, now: number, at: string): SentAuditEvent {
   const faults = eventFaults(value, exact, now);
-  if (faults.length > 0) throw validationFailed(faults.map(({ pointer, reason }) => ({ pointer: at + pointer, reason })));
+  if (faults.length > 0)
+    throw validationFailed(faults.map(({ pointer, reason }) => ({ pointer: at + pointer, reason })));
   return value as SentAuditEvent;
 }

@@ -8,7 +8,11 @@ export interface Link {
  * The audit query result envelope of the specification. Items are JSON texts and are put in as they are, so that what
  * was recorded comes back digit for digit.
  */
-export function eventsEnvelope(items: readonly string[], query: Readonly<Record<string, string>>, links: readonly Link[]): string {
+export function eventsEnvelope(
+  items: readonly string[],
+  query: Readonly<Record<string, string>>,
+  links: readonly Link[],
+): string {
   const head = '{"kind":"queryresult","itemKind":"auditevent","items":[';
   return `${head}${items.join(',')}],"query":${JSON.stringify(query)},"links":${JSON.stringify(links)}}`;
 }

@@ -30,7 +30,12 @@ export function toControlError(thrown: unknown): ControlError {
   if (thrown instanceof ControlError) return thrown;
   const status = statusOf(thrown);
   if (status === undefined || status >= 500) {
-    return new ControlError('internal', 'the service failed; the log names the fault under this id', {}, { cause: thrown });
+    return new ControlError(
+      'internal',
+      'the service failed; the log names the fault under this id',
+      {},
+      { cause: thrown },
+    );
   }
   if ((thrown as { code?: unknown }).code === 'FST_ERR_BAD_URL') {
     return validationFailed([{ pointer: 'path:', reason: 'is not valid percent-encoded UTF-8' }]);

@@ -131,8 +131,7 @@ function skipString(text: string, start: number, scan: Scan): number {
     if (char === Char.quote) return index;
     if (char !== Char.escape) continue;
     index += 1;
-    const surrogate =
-      text.charCodeAt(index) === Char.u && (text.charCodeAt(index + 1) | Char.lowerCase) === Char.d;
+    const surrogate = text.charCodeAt(index) === Char.u && (text.charCodeAt(index + 1) | Char.lowerCase) === Char.d;
     if (surrogate) scan.surrogateEscape = true;
   }
   return text.length;

@@ -15,7 +15,8 @@ export function checkQuery<Shape extends object>(faultsOf: (value: unknown) => F
 
 /** Checks a body that has no free-form part. Throws `validation_failed`. */
 export function checkBody<Shape extends object>(faultsOf: (value: unknown) => FieldFault[], body: unknown): Shape {
-  if (!isDocument(body)) throw new ControlError('unsupported_media_type', 'send a JSON body with Content-Type: application/json');
+  if (!isDocument(body))
+    throw new ControlError('unsupported_media_type', 'send a JSON body with Content-Type: application/json');
   const unkept = body.exact ? exactNumbers(body.value) : [];
   const faults = [...unkept.map(unkeptNumber), ...faultsOf(body.value)];
   if (faults.length > 0) throw validationFailed(faults);

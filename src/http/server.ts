@@ -1,6 +1,13 @@
 import type { IncomingMessage } from 'node:http';
 import { FastifyAdapter } from '@nestjs/platform-fastify';
-import { type FastifyHttpOptions, type FastifyInstance, type FastifyRequest, type HTTPMethods, LogController, type RawServerDefault } from 'fastify';
+import {
+  type FastifyHttpOptions,
+  type FastifyInstance,
+  type FastifyRequest,
+  type HTTPMethods,
+  LogController,
+  type RawServerDefault,
+} from 'fastify';
 import type { Logger } from 'pino';
 import type { Config } from '../config.js';
 import { ControlError } from '../errors.js';
@@ -50,7 +57,11 @@ export interface Gate {
  * What happens to every request before its handler: call it before the routes are made. Answers the routes that will
  * have been made, with their methods.
  */
-export function prepareServer(server: FastifyInstance, access: AccessCheck, gate: Gate): ReadonlyMap<string, Set<string>> {
+export function prepareServer(
+  server: FastifyInstance,
+  access: AccessCheck,
+  gate: Gate,
+): ReadonlyMap<string, Set<string>> {
   const routes = new Map<string, Set<string>>();
   server.decorateRequest('principal', null);
   server.addHook('onRoute', (route) => {
@@ -75,7 +86,9 @@ export function prepareServer(server: FastifyInstance, access: AccessCheck, gate
       done(error as Error);
     }
   });
-  server.addContentTypeParser('application/x-ndjson', { parseAs: 'buffer' }, (_request, body, done) => done(null, body));
+  server.addContentTypeParser('application/x-ndjson', { parseAs: 'buffer' }, (_request, body, done) =>
+    done(null, body),
+  );
   return routes;
 }
 

@@ -1,5 +1,5 @@
 import { evolveAuthz } from './authz.js';
-import { type ControlEvent, kindOfStream, type Read, type StreamName, type States } from './control-events.js';
+import { type ControlEvent, kindOfStream, type Read, type States, type StreamName } from './control-events.js';
 import { evolveKey } from './key.js';
 import { evolveOrg } from './org.js';
 import { evolveServiceAccount } from './service-account.js';
@@ -48,7 +48,9 @@ export function emptyFold(): ControlFold {
   return { streams: new Map(), commands: new Map() };
 }
 
-const EVOLVE: { readonly [Kind in keyof States]: (state: States[Kind] | undefined, event: never) => States[Kind] | undefined } = {
+const EVOLVE: {
+  readonly [Kind in keyof States]: (state: States[Kind] | undefined, event: never) => States[Kind] | undefined;
+} = {
   org: evolveOrg,
   serviceaccount: evolveServiceAccount,
   key: evolveKey,
@@ -86,7 +88,10 @@ export function readFold(fold: ControlFold): Read {
  * A `read` that notes what was looked at, and the expected versions that follow from it: a decision cannot rest on a
  * stream without its record saying so.
  */
-export function trackedRead(fold: ControlFold): { read: Read; expected(events: readonly ControlEvent[]): ControlRecord['expected'] } {
+export function trackedRead(fold: ControlFold): {
+  read: Read;
+  expected(events: readonly ControlEvent[]): ControlRecord['expected'];
+} {
   const seen = new Set<StreamName>();
   const plain = readFold(fold);
   return {

@@ -37,7 +37,9 @@ export interface CreateOrg {
   readonly at: string;
   /** SHA-256 of the admin's first key, in hex. */
   readonly keyHash: string;
-  readonly ids: Readonly<Record<'org' | 'serviceAccount' | 'key' | 'orgAudit' | 'serviceAccountAudit' | 'keyAudit', string>>;
+  readonly ids: Readonly<
+    Record<'org' | 'serviceAccount' | 'key' | 'orgAudit' | 'serviceAccountAudit' | 'keyAudit', string>
+  >;
 }
 
 /** Makes the organization, its service account `admin` and that account's first key: one record, all or nothing. */
@@ -57,7 +59,15 @@ export function decideCreateOrg(read: Read, command: CreateOrg): ControlEvent[] 
       type: 'serviceaccount-created',
       stream: serviceAccountStream(name, ADMIN),
       auditId: ids.serviceAccountAudit,
-      data: { id: ids.serviceAccount, org: name, name: ADMIN, description: ADMIN, tags: {}, ...first, origin: 'builtin' },
+      data: {
+        id: ids.serviceAccount,
+        org: name,
+        name: ADMIN,
+        description: ADMIN,
+        tags: {},
+        ...first,
+        origin: 'builtin',
+      },
     },
     {
       type: 'key-issued',

@@ -22,6 +22,9 @@ export function serviceAccountLink(org: string, name: string): string {
   return `/org/${org}/serviceaccount/${name}`;
 }
 
-export function evolveServiceAccount(_state: ServiceAccountState | undefined, event: ServiceAccountEvent): ServiceAccountState {
+export function evolveServiceAccount(
+  _state: ServiceAccountState | undefined,
+  event: ServiceAccountEvent,
+): ServiceAccountState {
   return event.data;
 }

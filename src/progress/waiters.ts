@@ -82,7 +82,12 @@ export class Waiters {
     const key = `${topic}/${partition}`;
     const found = this.watermarks.get(key);
     if (found) return found;
-    const made = { generation: 0, searchable: 0, waiters: new Set<Waiter>(), outcomes: new Map<number, RecordOutcome>() };
+    const made = {
+      generation: 0,
+      searchable: 0,
+      waiters: new Set<Waiter>(),
+      outcomes: new Map<number, RecordOutcome>(),
+    };
     this.watermarks.set(key, made);
     return made;
   }

@@ -48,7 +48,15 @@ function viewOf(event: ControlEvent, place: Place): Write | undefined {
       const { org, ...account } = event.data;
       const link = `/org/${org}/serviceaccount/${account.name}`;
       const source = JSON.stringify({ kind: 'serviceaccount', ...account, links: selfLink(link) });
-      return { op: 'put', kind: 'serviceaccount', org, id: account.name, place, fields: { name: account.name }, source };
+      return {
+        op: 'put',
+        kind: 'serviceaccount',
+        org,
+        id: account.name,
+        place,
+        fields: { name: account.name },
+        source,
+      };
     }
     default:
       return undefined;

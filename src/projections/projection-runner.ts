@@ -109,7 +109,12 @@ export class ProjectionRunner {
       const { topic, partition, offset, time, key, headers, value } = record;
       this.logger.error({ topic, partition, offset, reason }, 'record cannot be indexed; moved to the dead letters');
       const place = { topic, partition: String(partition), offset: String(offset), time: String(time) };
-      return { topic: 'audit.dead', key, value, headers: { v: '1', reason, ...place, headers: JSON.stringify(headers) } };
+      return {
+        topic: 'audit.dead',
+        key,
+        value,
+        headers: { v: '1', reason, ...place, headers: JSON.stringify(headers) },
+      };
     });
     await this.untilDone(signal, () => this.log.append(letters));
   }
@@ -129,7 +134,10 @@ export class ProjectionRunner {
         return result;
       } catch (error) {
         this.stalled = (error as Error).message;
-        this.logger.error({ err: error, topic: this.projection.topic, wait }, 'the projection does not get on; trying again');
+        this.logger.error(
+          { err: error, topic: this.projection.topic, wait },
+          'the projection does not get on; trying again',
+        );
         await delay(wait, undefined, { signal }).catch(() => undefined);
       }
     }

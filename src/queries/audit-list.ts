@@ -14,8 +14,17 @@ const NEWEST: Order = { field: 'eventTime', direction: 'descending' };
 export type AuditFilters = Readonly<
   Partial<
     Record<
-      | 'contextName' | 'resourceId' | 'resourceName' | 'resourceType' | 'location' | 'gvcAlias' | 'podId'
-      | 'actionType' | 'subjectEmail' | 'requestId' | 'resultStatus',
+      | 'contextName'
+      | 'resourceId'
+      | 'resourceName'
+      | 'resourceType'
+      | 'location'
+      | 'gvcAlias'
+      | 'podId'
+      | 'actionType'
+      | 'subjectEmail'
+      | 'requestId'
+      | 'resultStatus',
       string
     >
   >
@@ -54,8 +63,16 @@ export class ListAuditEventsHandler implements IQueryHandler<ListAuditEvents> {
   constructor(@Inject(READ_MODEL) private readonly model: ReadModel) {}
 
   async execute({ org, filters, options }: ListAuditEvents): Promise<AuditPage> {
-    const scope = { org, filters: filtersOf(filters, options), order: options.order === 'received' ? options.order : NEWEST };
-    const page = await this.model.search('auditevent', { ...scope, limit: options.pageSize, ...startOf(scope, options) });
+    const scope = {
+      org,
+      filters: filtersOf(filters, options),
+      order: options.order === 'received' ? options.order : NEWEST,
+    };
+    const page = await this.model.search('auditevent', {
+      ...scope,
+      limit: options.pageSize,
+      ...startOf(scope, options),
+    });
     const cursor = page.cursor && encodeCursor(scope, page.cursor);
     return {
       items: page.items.map(({ source }) => source),
@@ -79,7 +96,10 @@ function startOf(
 ): Pick<SearchQuery, 'cursor' | 'offset'> {
   if (cursor !== undefined) return { cursor: decodeCursor(scope, cursor) };
   if (page * pageSize > DEEPEST_PAGE) {
-    throw new ControlError('page_too_deep', `pages reach the first ${DEEPEST_PAGE} events; follow the next links instead`);
+    throw new ControlError(
+      'page_too_deep',
+      `pages reach the first ${DEEPEST_PAGE} events; follow the next links instead`,
+    );
   }
   return { offset: (page - 1) * pageSize };
 }

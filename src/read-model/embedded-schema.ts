@@ -6,6 +6,9 @@ import type { Document, DocumentContent, FieldValue, OutcomeCode, Write } from '
 /** Changes when the tables here change or the kinds do; a file of another version is made anew. */
 export const FORMAT_VERSION = `1.${KINDS_VERSION}`;
 
+/** "ctrm" */
+export const APPLICATION = 0x6374726d;
+
 /** Every column of a document besides its fields. */
 const COLUMNS = ['org', 'id', 'shard', '"offset"', 'ordinal', 'time', 'hash', 'deleted', 'source'] as const;
 
@@ -27,6 +30,7 @@ export function column(field: string): string {
 
 export function createSchema(db: DatabaseSync, logId: string): void {
   db.exec('BEGIN IMMEDIATE');
+  db.exec(`PRAGMA application_id = ${APPLICATION}`);
   db.exec('CREATE TABLE meta (name TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID, STRICT');
   const insert = db.prepare('INSERT INTO meta (name, value) VALUES (?, ?)');
   insert.run('logId', logId);
@@ -114,7 +118,16 @@ export function kindTable(db: DatabaseSync, name: KindName): KindTable {
       if (!(field in kind.fields)) throw new Error(`${name} has no field ${field}`);
     }
     return [
-      write.org, write.id, shardOf(place), place.offset, place.ordinal, place.time, hash, deleted, content.source, ...known,
+      write.org,
+      write.id,
+      shardOf(place),
+      place.offset,
+      place.ordinal,
+      place.time,
+      hash,
+      deleted,
+      content.source,
+      ...known,
     ];
   };
 

@@ -34,16 +34,19 @@ function searchReceived(db: DatabaseSync, kind: KindName, query: SearchQuery): P
   if (query.cursor && !('seen' in query.cursor)) throw new Error('the cursor is of another order');
   const seen = { ...query.cursor?.seen };
   const wanted = (query.offset ?? 0) + query.limit;
-  const shards = db.prepare('SELECT topic, partition FROM progress ORDER BY topic, partition').all().map((row) => {
-    const shard = `${row.topic}/${row.partition}`;
-    const [offset, ordinal] = seen[shard] ?? [-1, 0];
-    const conditions = [
-      ...base(kind, query),
-      { sql: 'shard = ?', values: [shard] },
-      { sql: '("offset", ordinal) > (?, ?)', values: [offset, ordinal] },
-    ];
-    return select(db, kind, conditions, '"offset", ordinal', wanted + 1, 0);
-  });
+  const shards = db
+    .prepare('SELECT topic, partition FROM progress ORDER BY topic, partition')
+    .all()
+    .map((row) => {
+      const shard = `${row.topic}/${row.partition}`;
+      const [offset, ordinal] = seen[shard] ?? [-1, 0];
+      const conditions = [
+        ...base(kind, query),
+        { sql: 'shard = ?', values: [shard] },
+        { sql: '("offset", ordinal) > (?, ?)', values: [offset, ordinal] },
+      ];
+      return select(db, kind, conditions, '"offset", ordinal', wanted + 1, 0);
+    });
   const merged = mergeByTime(shards, wanted);
   for (const { place } of merged) seen[shardOf(place)] = [place.offset, place.ordinal];
   const items = merged.slice(query.offset ?? 0);

@@ -1,8 +1,8 @@
 import { rmSync } from 'node:fs';
-import type { DatabaseSync, SQLInputValue } from 'node:sqlite';
+import type { DatabaseSync } from 'node:sqlite';
 import type { Offsets, Topic } from '../event-log/event-log.js';
-import { openExclusive, sqliteFault } from '../sqlite.js';
-import { countRows, createSchema, FORMAT_VERSION, type KindTable, kindTable } from './embedded-schema.js';
+import { isEmpty, openExclusive, sqliteFault } from '../sqlite.js';
+import { APPLICATION, countRows, createSchema, FORMAT_VERSION, type KindTable, kindTable } from './embedded-schema.js';
 import { searchRows } from './embedded-search.js';
 import { KINDS, type KindName } from './kinds.js';
 import type { Document, Outcome, Page, Progress, ReadModel, SearchQuery, Write } from './read-model.js';
@@ -116,7 +116,7 @@ function openUsable(file: string, logId: string): EmbeddedReadModel {
   const found = openExisting(file, logId);
   if (found) return new EmbeddedReadModel(found);
   removeFile(file);
-  const db = openExclusive(file, 'NORMAL');
+  const db = openExclusive(file, APPLICATION, 'NORMAL');
   createSchema(db, logId);
   return new EmbeddedReadModel(db);
 }
@@ -124,17 +124,21 @@ function openUsable(file: string, logId: string): EmbeddedReadModel {
 function openExisting(file: string, logId: string): DatabaseSync | undefined {
   let db: DatabaseSync | undefined;
   try {
-    db = openExclusive(file, 'NORMAL');
-    const meta: Record<string, SQLInputValue> = {};
-    for (const row of db.prepare('SELECT name, value FROM meta').all()) meta[String(row.name)] = row.value ?? null;
-    if (meta.logId === logId && meta.version === FORMAT_VERSION) return db;
+    db = openExclusive(file, APPLICATION, 'NORMAL');
+    if (!isEmpty(db) && isCurrent(db, logId)) return db;
   } catch (error) {
     const fault = sqliteFault((error as Error).cause ?? error);
-    // "other" is the missing table of a new or half-made file. Locked or unreadable is for the operator to mend.
+    // Damage is mended by making the file anew. A lock or a full disk is for the operator to mend.
     if (fault !== 'corrupt' && fault !== 'notADatabase' && fault !== 'other') throw error;
   }
   if (db?.isOpen) db.close();
   return undefined;
+}
+
+function isCurrent(db: DatabaseSync, logId: string): boolean {
+  const rows = db.prepare('SELECT name, value FROM meta').all();
+  const meta = Object.fromEntries(rows.map(({ name, value }) => [String(name), value]));
+  return meta.logId === logId && meta.version === FORMAT_VERSION;
 }
 
 function removeFile(file: string): void {

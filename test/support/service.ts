@@ -17,9 +17,16 @@ export interface TestService {
 }
 
 /** The whole service on the embedded store, in this process, on a port of its own. */
-export async function startService(options: { env?: Record<string, string>; dataDir?: string } = {}): Promise<TestService> {
+export async function startService(
+  options: { env?: Record<string, string>; dataDir?: string } = {},
+): Promise<TestService> {
   const dataDir = options.dataDir ?? mkdtempSync(join(tmpdir(), 'control-service-'));
-  const config = readConfig({ CONTROL_PORT: '0', CONTROL_DATA_DIR: dataDir, CONTROL_LOG_LEVEL: 'silent', ...options.env });
+  const config = readConfig({
+    CONTROL_PORT: '0',
+    CONTROL_DATA_DIR: dataDir,
+    CONTROL_LOG_LEVEL: 'silent',
+    ...options.env,
+  });
   const service = await start(config, pino({ level: config.logLevel }));
   const rootKey = config.rootKey ?? readFileSync(join(dataDir, 'root.key'), 'utf8').trim();
   let stopped: Promise<void> | undefined;

@@ -50,7 +50,10 @@ function faultOf({ instancePath: pointer, keyword, params, schemaPath }: ErrorOb
   if (schemaPath.includes('/anyOf/')) return undefined;
   switch (keyword) {
     case 'additionalProperties':
-      return { pointer: `${pointer}/${escapePointer(params.additionalProperty)}`, reason: 'is not a known field; remove it' };
+      return {
+        pointer: `${pointer}/${escapePointer(params.additionalProperty)}`,
+        reason: 'is not a known field; remove it',
+      };
     case 'required':
       return { pointer: `${pointer}/${escapePointer(params.missingProperty)}`, reason: 'is required' };
     case 'type':
@@ -75,7 +78,8 @@ function faultOf({ instancePath: pointer, keyword, params, schemaPath }: ErrorOb
 }
 
 const FORMAT_REASONS: Readonly<Record<string, string>> = {
-  instant: 'must be an ISO 8601 instant such as 2026-01-31T12:00:00.000Z, to the millisecond, in the years 0001 to 9999',
+  instant:
+    'must be an ISO 8601 instant such as 2026-01-31T12:00:00.000Z, to the millisecond, in the years 0001 to 9999',
   trimmed: 'may not begin or end with white space',
   'no-control-characters': 'may not have control characters',
 };

@@ -93,7 +93,11 @@ export function IsTags(): PropertyDecorator {
 }
 
 /** A rule about a whole object, on the property that holds it; stands above `IsShape`. */
-export function IsObjectThat(name: string, schema: Rule['schema'], check: (value: Record<string, unknown>) => boolean): PropertyDecorator {
+export function IsObjectThat(
+  name: string,
+  schema: Rule['schema'],
+  check: (value: Record<string, unknown>) => boolean,
+): PropertyDecorator {
   return rule({ name, schema, check: (value) => !isObject(value) || check(value) });
 }
 

@@ -1,0 +1,70 @@
+/** Which folder may import which. What is not named as allowed is forbidden. */
+const layers = {
+  model: [],
+  'event-log': ['model'],
+  'read-model': ['event-log'],
+  progress: ['event-log'],
+  commands: ['model', 'event-log', 'progress'],
+  queries: ['model', 'read-model'],
+  projections: ['model', 'event-log', 'read-model', 'progress'],
+  http: ['model', 'commands', 'queries'],
+  cli: [],
+};
+
+/** Files beside the folders that any layer of the server may use. */
+const shared = '^src/(errors|clock|ids|tokens|config|sqlite|readiness)\\.ts$';
+
+/** The adapters: only the composition root makes them. */
+const adapters = '^src/(event-log|read-model)/(embedded|kafka|elasticsearch)|^src/progress/in-process';
+
+module.exports = {
+  forbidden: [
+    {
+      name: 'no-cycles',
+      severity: 'error',
+      from: {},
+      to: { circular: true, viaOnly: { dependencyTypesNot: ['type-only'] } },
+    },
+    {
+      name: 'model-imports-nothing-outside',
+      severity: 'error',
+      from: { path: '^src/model/' },
+      to: { pathNot: '^src/model/' },
+    },
+    ...Object.entries(layers)
+      .filter(([layer]) => layer !== 'model')
+      .map(([layer, allowed]) => ({
+        name: `${layer}-sees-its-own-layers`,
+        severity: 'error',
+        from: { path: `^src/${layer}/` },
+        to: {
+          path: '^src/',
+          pathNot: [`^src/(${[layer, ...allowed].join('|')})/`, ...(layer === 'cli' ? [] : [shared])],
+        },
+      })),
+    {
+      name: 'adapters-only-from-the-composition-root',
+      severity: 'error',
+      from: { path: '^src/', pathNot: `^src/service\\.ts$|${adapters}` },
+      to: { path: adapters },
+    },
+    {
+      name: 'cli-starts-fast',
+      comment: 'svc runs on its own: no framework, no store.',
+      severity: 'error',
+      from: { path: '^src/cli/' },
+      to: { path: 'node_modules/(@nestjs|fastify|pino|rxjs|class-validator|ajv|kafkajs|@elastic)' },
+    },
+    {
+      name: 'one-file-knows-sqlite',
+      severity: 'error',
+      from: { path: '^src/', pathNot: '^src/(sqlite|event-log/embedded|read-model/embedded)' },
+      to: { path: '^node:sqlite$' },
+    },
+  ],
+  options: {
+    doNotFollow: { path: 'node_modules' },
+    tsPreCompilationDeps: true,
+    tsConfig: { fileName: 'tsconfig.json' },
+  },
+};

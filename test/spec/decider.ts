@@ -1,0 +1,39 @@
+import type { ControlEvent, Read } from '../../src/model/control-events.js';
+import { type ControlRecord, emptyFold, foldRecord, trackedRead } from '../../src/model/control-fold.js';
+import { ControlRefusal } from '../../src/model/refusal.js';
+
+export const AT = '2026-01-02T03:04:05.678Z';
+export const BY = { name: 'root', requestId: 'request-1', remoteIp: '192.0.2.1' };
+
+/** Given what happened, when a command is decided, then these events follow, or the refusal does. */
+export function given(...events: readonly ControlEvent[]) {
+  const fold = emptyFold();
+  if (events.length > 0) foldRecord(fold, recordOf('given', events, {}), 0);
+  return {
+    when(decide: (read: Read) => ControlEvent[]) {
+      const { read, expected } = trackedRead(fold);
+      let decided: readonly ControlEvent[] = [];
+      let refusal: ControlRefusal | undefined;
+      try {
+        decided = decide(read);
+      } catch (error) {
+        if (!(error instanceof ControlRefusal)) throw error;
+        refusal = error;
+      }
+      return {
+        then: (...expectedEvents: readonly ControlEvent[]) => expect({ decided, refusal }).toEqual({ decided: expectedEvents }),
+        thenRefused: (code: ControlRefusal['code']) => expect(refusal).toMatchObject({ code }),
+        thenRestsOn: (versions: ControlRecord['expected']) => expect(expected(decided)).toEqual(versions),
+      };
+    },
+  };
+}
+
+export function recordOf(
+  commandId: string,
+  events: readonly ControlEvent[],
+  expected: ControlRecord['expected'],
+  requestHash?: string,
+): ControlRecord {
+  return { commandId, at: AT, by: BY, expected, events, ...(requestHash !== undefined && { requestHash }) };
+}

@@ -1,0 +1,147 @@
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { pino } from 'pino';
+import { auditEntry } from '../../src/event-log/audit-record.js';
+import { EmbeddedEventLog } from '../../src/event-log/embedded.js';
+import type { LogEntry, LogRecord } from '../../src/event-log/event-log.js';
+import { recordedEvent } from '../../src/model/audit-event.js';
+import { InProcessProgressFeed } from '../../src/progress/in-process.js';
+import type { ProgressUpdate } from '../../src/progress/progress-feed.js';
+import { auditProjection } from '../../src/projections/audit.js';
+import { ProjectionRunner } from '../../src/projections/projection-runner.js';
+import { EmbeddedReadModel } from '../../src/read-model/embedded.js';
+import { AT } from './decider.js';
+
+const silent = pino({ level: 'silent' });
+
+function event(id: string, hash?: string): LogEntry {
+  const publication = { id, postedTime: AT, org: 'acme', contextName: 'default', remoteIp: '::1', requestId: 'r' };
+  return auditEntry(recordedEvent({ resource: { name: 'db-1' } }, { ...publication, subject: { name: 'admin' } }), hash);
+}
+
+describe('carrying the log into the read model', () => {
+  let folder: string;
+  let log: EmbeddedEventLog;
+  let model: EmbeddedReadModel;
+  let feed: InProcessProgressFeed;
+  let updates: ProgressUpdate[];
+  let stop: AbortController;
+  let runner: ProjectionRunner;
+  let running: Promise<void>;
+
+  beforeEach(async () => {
+    folder = mkdtempSync(join(tmpdir(), 'projection-'));
+    log = await EmbeddedEventLog.open({ file: join(folder, 'log.db') });
+    model = await EmbeddedReadModel.open({ file: join(folder, 'read-model.db'), logId: log.id });
+    feed = new InProcessProgressFeed();
+    updates = [];
+    feed.subscribe((update) => updates.push(update));
+    stop = new AbortController();
+  });
+
+  afterEach(async () => {
+    stop.abort();
+    await running;
+    await model.close();
+    await log.close();
+    rmSync(folder, { recursive: true });
+  });
+
+  function start(): void {
+    runner = new ProjectionRunner(log, model, feed, auditProjection, silent);
+    running = runner.run(stop.signal);
+  }
+
+  async function until(done: () => boolean): Promise<void> {
+    const deadline = Date.now() + 5_000;
+    while (!done()) {
+      if (Date.now() > deadline) throw new Error('it did not come to that');
+      await new Promise((resolve) => setTimeout(resolve, 5));
+    }
+  }
+
+  const reached = (offset: number) => until(() => updates.some(({ searchable }) => searchable >= offset));
+
+  it('indexes what is there and what comes later, and says so', async () => {
+    await log.append([event('a')]);
+    start();
+    await reached(1);
+    await log.append([event('b')]);
+    await reached(2);
+    expect((await model.get('auditevent', 'acme', 'b'))?.place.offset).toBe(1);
+    expect(runner.status).toEqual({ caughtUp: true });
+  });
+
+  it('goes on at the progress of the read model, and announces it', async () => {
+    await log.append([event('a'), event('b')]);
+    await model.apply('audit', [], { 0: 1 });
+    start();
+    await reached(2);
+    expect(updates[0]).toMatchObject({ indexed: 1, searchable: 1 });
+    expect(await model.get('auditevent', 'acme', 'a')).toBeUndefined();
+    expect(await model.get('auditevent', 'acme', 'b')).toBeDefined();
+  });
+
+  it('names duplicates and conflicts by their place', async () => {
+    await log.append([event('a', 'h1'), event('a', 'h1'), event('a', 'h2')]);
+    start();
+    await reached(3);
+    expect(updates.flatMap(({ outcomes }) => outcomes)).toEqual([
+      { offset: 1, code: 'duplicate', id: 'a' },
+      { offset: 2, code: 'conflict', id: 'a' },
+    ]);
+  });
+
+  it('puts a record that can never be indexed aside, with bytes, place and reason, and goes on', async () => {
+    const bad: LogEntry = { topic: 'audit', key: 'k', headers: { v: '1' }, value: Buffer.from([0xff, 0x00]) };
+    await log.append([event('a'), bad, event('b')]);
+    start();
+    await reached(3);
+    expect(await model.get('auditevent', 'acme', 'b')).toBeDefined();
+    expect(updates.flatMap(({ outcomes }) => outcomes)).toEqual([{ offset: 1, code: 'dead_lettered', id: 'k' }]);
+    const letters: LogRecord[] = [];
+    const enough = new AbortController();
+    for await (const batch of log.read('audit.dead', {}, enough.signal)) {
+      letters.push(...batch.records);
+      enough.abort();
+    }
+    expect(letters).toHaveLength(1);
+    expect([...(letters[0]?.value ?? [])]).toEqual([0xff, 0x00]);
+    expect(letters[0]?.headers).toMatchObject({ topic: 'audit', partition: '0', offset: '1', reason: 'is not JSON' });
+  });
+
+  it('puts a record of a newer schema aside rather than guess', async () => {
+    await log.append([{ ...event('a'), headers: { v: '2' } }]);
+    start();
+    await reached(1);
+    expect(updates.at(-1)?.outcomes).toMatchObject([{ code: 'dead_lettered' }]);
+  });
+
+  it('tries a failed write again until it works, and skips nothing', async () => {
+    const apply = model.apply.bind(model);
+    let failures = 3;
+    model.apply = async (...args) => {
+      failures -= 1;
+      if (failures >= 0) throw new Error('the read model is down');
+      return apply(...args);
+    };
+    await log.append([event('a')]);
+    start();
+    await until(() => runner?.status.stalled !== undefined);
+    expect(runner.status).toEqual({ caughtUp: false, stalled: 'the read model is down' });
+    await reached(1);
+    expect(await model.get('auditevent', 'acme', 'a')).toBeDefined();
+    expect(runner.status).toEqual({ caughtUp: true });
+  });
+
+  it('says nothing before the write is done', async () => {
+    model.apply = async () => {
+      throw new Error('the read model is down');
+    };
+    await log.append([event('a')]);
+    start();
+    await until(() => runner?.status.stalled !== undefined);
+    expect(updates.every(({ searchable }) => searchable === 0)).toBe(true);
+  });
+});
