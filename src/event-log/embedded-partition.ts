@@ -85,8 +85,8 @@ export function partitionTable(db: DatabaseSync, file: string, topic: Topic, par
           if (bytes >= BATCH_BYTES) break;
         }
       } catch (error) {
-        if (sqliteFault(error) !== 'corrupt') throw error;
-        throw new CorruptRecord(`${place}: cannot be read from record ${offset} on`, { cause: error });
+        // What stands before the fault is sound, and given out first.
+        if (records.length === 0) throw corruption(error, `${place}: cannot be read from record ${offset} on`);
       }
       return { partition, records, next: offset + records.length };
     },
@@ -101,4 +101,8 @@ function record(topic: Topic, partition: number, row: Row): LogRecord {
 /** Covers the place of the record too: a record that was moved is as wrong as one that was changed. */
 function checksum(table: string, row: Omit<Row, 'crc'>): number {
   return crc32(row.value, crc32(JSON.stringify([table, row.offset, row.time, row.key, row.headers])));
+}
+
+function corruption(error: unknown, message: string): unknown {
+  return sqliteFault(error) === 'corrupt' ? new CorruptRecord(message, { cause: error }) : error;
 }

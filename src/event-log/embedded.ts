@@ -87,12 +87,12 @@ export class EmbeddedEventLog implements EventLog {
   private admit(entries: readonly LogEntry[]): number | ControlError {
     let bytes = 0;
     for (const entry of entries) {
-      if (entry.value.byteLength > this.maxRecordBytes) {
-        return new ControlError('payload_too_large', `a record may have at most ${this.maxRecordBytes} bytes`, {
-          bytes: entry.value.byteLength,
-        });
+      const size = sizeOf(entry);
+      if (size > this.maxRecordBytes) {
+        const message = `a record may have at most ${this.maxRecordBytes} bytes`;
+        return new ControlError('payload_too_large', message, { bytes: size });
       }
-      bytes += entry.value.byteLength;
+      bytes += size;
     }
     if (this.closed) return new ControlError('log_unavailable', 'the log is closed');
     const full =
@@ -114,6 +114,7 @@ export class EmbeddedEventLog implements EventLog {
       positions = this.write(appends);
     } catch (error) {
       for (const append of appends) append.reject(error);
+      if (this.inDoubt) setImmediate(() => this.resolveDoubt());
       return;
     }
     for (const [index, append] of appends.entries()) append.resolve(positions[index] ?? []);
@@ -151,6 +152,16 @@ export class EmbeddedEventLog implements EventLog {
     } catch {
       // Opening the file anew rolls back what this connection could not.
       return false;
+    }
+  }
+
+  /** Shows readers what an unknown commit left in the file, without waiting for the next append. */
+  private resolveDoubt(): void {
+    if (!this.inDoubt || this.closed) return;
+    try {
+      this.reopen();
+    } catch {
+      // The next append tries again, and tells its caller why it fails.
     }
   }
 
@@ -271,6 +282,12 @@ export class EmbeddedEventLog implements EventLog {
     this.wakeReaders();
     if (this.db.isOpen) this.db.close();
   }
+}
+
+function sizeOf({ key, headers, value }: LogEntry): number {
+  let size = value.byteLength + Buffer.byteLength(key);
+  for (const name in headers) size += Buffer.byteLength(name) + Buffer.byteLength(headers[name] ?? '');
+  return size;
 }
 
 /** The same key has the same partition for as long as the file lives (FNV-1a). */

@@ -115,7 +115,7 @@ export function kindTable(db: DatabaseSync, name: KindName): KindTable {
     const deleted = write.op === 'delete' ? 1 : 0;
     const known = fields.map((field) => content.fields[field] ?? null);
     for (const field of Object.keys(content.fields)) {
-      if (!(field in kind.fields)) throw new Error(`${name} has no field ${field}`);
+      if (!Object.hasOwn(kind.fields, field)) throw new Error(`${name} has no field ${field}`);
     }
     return [
       write.org,

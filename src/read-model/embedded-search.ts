@@ -10,6 +10,7 @@ interface Condition {
 
 /** Values are always bound; names and operators in the SQL are this program's own. */
 export function searchRows(db: DatabaseSync, kind: KindName, query: SearchQuery): Page {
+  checkBounds(query);
   return query.order === 'received' ? searchReceived(db, kind, query) : searchByField(db, kind, query);
 }
 
@@ -72,9 +73,18 @@ function mergeByTime(shards: Document[][], limit: number): Document[] {
 function base(kind: KindName, query: SearchQuery): Condition[] {
   const conditions: Condition[] = [{ sql: 'org = ? AND deleted = 0', values: [query.org] }];
   for (const { field, op, value } of query.filters) {
-    conditions.push({ sql: `${fieldColumn(kind, field)} ${op} ?`, values: [value] });
+    const sql = `${fieldColumn(kind, field)} ${op} ?`;
+    // SQLite would convert one type to the other; here a number never equals a text.
+    const comparable = typeof value === (kindOf(kind).fields[field] === 'time' ? 'number' : 'string');
+    conditions.push(comparable ? { sql, values: [value] } : { sql: 'FALSE', values: [] });
   }
   return conditions;
+}
+
+function checkBounds({ limit, offset = 0, cursor }: SearchQuery): void {
+  if (!Number.isInteger(limit) || limit < 1 || limit > 1000) throw new Error('a page has 1 to 1000 documents');
+  if (!Number.isInteger(offset) || offset < 0 || offset > 10_000) throw new Error('an offset is from 0 to 10,000');
+  if (cursor && offset > 0) throw new Error('a cursor and an offset exclude each other');
 }
 
 function fieldColumn(kind: KindName, field: string): string {

@@ -15,6 +15,8 @@ export interface EmbeddedReadModelOptions {
   readonly head?: (topic: Topic) => Promise<Offsets>;
 }
 
+const FIRST_GENERATION = 1;
+
 /**
  * The read model in one SQLite file. Writes and progress share a transaction; it is not synced at each commit, since
  * what a crash takes from it is read from the log again.
@@ -66,19 +68,17 @@ export class EmbeddedReadModel implements ReadModel {
     const generation = this.db.prepare('SELECT generation FROM generation WHERE topic = ?').get(topic);
     const rows = this.db.prepare('SELECT partition, next FROM progress WHERE topic = ?').all(topic);
     return {
-      generation: Number(generation?.generation ?? 1),
+      generation: Number(generation?.generation ?? FIRST_GENERATION),
       next: Object.fromEntries(rows.map((row) => [Number(row.partition), Number(row.next)])),
     };
   }
 
   async reset(topic: Topic): Promise<void> {
-    const { generation } = await this.progress(topic);
     this.transaction(() => {
       for (const table of Object.values(this.tables)) table.removeTopic(topic);
       this.db.prepare('DELETE FROM progress WHERE topic = ?').run(topic);
-      this.db
-        .prepare('INSERT INTO generation VALUES (?, ?) ON CONFLICT DO UPDATE SET generation = excluded.generation')
-        .run(topic, generation + 1);
+      const grow = 'INSERT INTO generation VALUES (?, ?) ON CONFLICT DO UPDATE SET generation = generation + 1';
+      this.db.prepare(grow).run(topic, FIRST_GENERATION + 1);
     });
   }
 

@@ -1,0 +1,136 @@
+import { type BaseContext, Command, Option } from 'clipanion';
+import type { ApiClient } from './api-client.js';
+import { CliError, EXIT, UsageError } from './failures.js';
+import type { Settings } from './settings.js';
+import type { Terminal } from './terminal.js';
+
+export const FORMATS = ['text', 'json', 'yaml', 'json-slim', 'yaml-slim', 'tf', 'crd', 'names'] as const;
+export type Format = (typeof FORMATS)[number];
+
+export const TIME_STYLES = ['iso', 'local', 'age'] as const;
+export type TimeStyle = (typeof TIME_STYLES)[number];
+
+export interface SvcContext extends BaseContext {
+  terminal: Terminal;
+  /** Aborted when the user interrupts. */
+  signal: AbortSignal;
+}
+
+/** The choice that an option's text names; any other text is a usage error that lists the choices. */
+export function choose<T extends string>(option: string, text: string, choices: readonly T[]): T {
+  const chosen = choices.find((choice) => choice === text);
+  if (chosen === undefined) throw new UsageError(`${option} is one of ${choices.join(', ')}, not \`${text}\``);
+  return chosen;
+}
+
+/** What every command has: an output format and colour. */
+export abstract class SvcCommand extends Command<SvcContext> {
+  output = Option.String('-o,--output', 'text', { description: `output format: ${FORMATS.join(', ')}; default text` });
+  // The runner has applied it to the terminal before any command runs, so that its own messages obey too.
+  color = Option.Boolean('--color', { description: 'colours, also in a pipe; default: on a terminal only' });
+
+  /** The formats that this command's data has no form in, and what to call that data. */
+  protected readonly unavailable: { formats: readonly Format[]; subject: string } = { formats: [], subject: '' };
+
+  get terminal(): Terminal {
+    return this.context.terminal;
+  }
+
+  /** The checked `--output`. */
+  get format(): Format {
+    const format = choose('--output', this.output, FORMATS);
+    const { formats, subject } = this.unavailable;
+    if (formats.includes(format)) throw new UsageError(`--output ${format} is not available for ${subject}`);
+    return format;
+  }
+}
+
+/** A command that calls the service: the options that the specification gives every such command. */
+export abstract class ApiCommand extends SvcCommand {
+  profile = Option.String('--profile', {
+    description: 'profile to use; default: SVC_PROFILE, else the default profile',
+  });
+  org = Option.String('--org', { description: 'organization; default: SVC_ORG, else that of the profile' });
+  ts = Option.String('--ts', {
+    description: `times in text output: ${TIME_STYLES.join(', ')}; default age, in a pipe iso`,
+  });
+  max = Option.String('--max', '50', { description: 'most records to show, below 1 all; default 50' });
+  token = Option.String('--token', {
+    description: 'authorization token; default: SVC_TOKEN, else that of the profile',
+  });
+  endpoint = Option.String('--endpoint', {
+    description: 'API address; default: SVC_ENDPOINT, else that of the profile',
+  });
+  insecure = Option.Boolean('-k,--insecure', false, { description: 'ignore TLS errors' });
+  verbose = Option.Boolean('-v,--verbose', false, { description: 'tell on standard error what is done' });
+  debug = Option.Boolean('-d,--debug', false, {
+    description: 'show all HTTP communication on standard error, keys masked',
+  });
+
+  #settings: Settings | undefined;
+  #client: ApiClient | undefined;
+
+  /** Does the command's work; the result is the exit code, 0 by default. */
+  protected abstract run(): Promise<number | void>;
+
+  async execute(): Promise<number | void> {
+    // A wrong option is told before anything is sent.
+    void [this.format, this.timeStyle, this.limit];
+    try {
+      return await this.run();
+    } finally {
+      this.#client?.close();
+    }
+  }
+
+  get timeStyle(): TimeStyle {
+    if (this.ts !== undefined) return choose('--ts', this.ts, TIME_STYLES);
+    return this.terminal.isTTY ? 'age' : 'iso';
+  }
+
+  /** `--max` as a count: `Infinity` for all. */
+  get limit(): number {
+    if (!/^[+-]?\d{1,15}$/.test(this.max)) throw new UsageError(`--max is a whole number, not \`${this.max}\``);
+    const count = Number(this.max);
+    return count < 1 ? Number.POSITIVE_INFINITY : count;
+  }
+
+  protected async settings(): Promise<Settings> {
+    if (this.#settings) return this.#settings;
+    const [{ resolveSettings }, { ProfileStore }] = await Promise.all([
+      import('./settings.js'),
+      import('./profiles.js'),
+    ]);
+    const { env } = this.context;
+    const find = async (name: string | undefined) => (await ProfileStore.open(env)).find(name);
+    this.#settings = await resolveSettings(this, env, find);
+    this.terminal.masker.add(this.#settings.token);
+    return this.#settings;
+  }
+
+  protected async client(): Promise<ApiClient> {
+    if (this.#client) return this.#client;
+    const settings = await this.settings();
+    const { ApiClient } = await import('./api-client.js');
+    const { insecure, verbose, debug } = this;
+    const { terminal, signal } = this.context;
+    if (verbose) terminal.note(`profile ${settings.profile ?? '(none)'}, org ${settings.org ?? '(none)'}`);
+    this.#client = new ApiClient(settings, { insecure, verbose, debug, terminal, signal });
+    return this.#client;
+  }
+
+  /** The organization of the call. A name that a path cannot carry is told here, not turned into another path. */
+  protected async requireOrg(given?: string): Promise<string> {
+    const org = given ?? (await this.settings()).org;
+    if (!org) throw new UsageError('no organization: give --org, set SVC_ORG, or store one in the profile');
+    if (org === '.' || org === '..') throw new UsageError(`\`${org}\` is not an organization's name`);
+    return org;
+  }
+
+  protected async requireToken(): Promise<void> {
+    if ((await this.settings()).token) return;
+    throw new CliError('no token', EXIT.denied, [
+      'store a key with `svc login`, or give one with --token or SVC_TOKEN',
+    ]);
+  }
+}

@@ -1,0 +1,224 @@
+import { Option } from 'clipanion';
+import { SvcCommand } from '../command.js';
+import { CliError, EXIT } from '../failures.js';
+import { abbreviate } from '../mask.js';
+import { checkProfileName, type Profile, ProfileStore, type Profiles, unknownProfile } from '../profiles.js';
+import { checkEndpoint, checkToken } from '../settings.js';
+
+interface ShownProfile {
+  name: string;
+  default: boolean;
+  org?: string;
+  endpoint?: string;
+  auditEndpoint?: string;
+  token?: string;
+}
+
+abstract class ProfileCommand extends SvcCommand {
+  protected override readonly unavailable = { formats: ['tf', 'crd'] as const, subject: 'profiles' };
+
+  protected async store(): Promise<ProfileStore> {
+    void this.format;
+    return ProfileStore.open(this.context.env);
+  }
+
+  /** Shows profiles; a key never in full, since lists end up on screens and in tickets. */
+  protected async show(names: readonly string[], profiles: Profiles, asList: boolean): Promise<void> {
+    const shown = names.map((name) => toShown(name, profiles));
+    const { format, terminal } = this;
+    if (format === 'names') {
+      await terminal.out(shown.map(({ name }) => `${name}\n`).join(''));
+    } else if (format === 'text') {
+      const { TablePrinter } = await import('../output/table.js');
+      const table = new TablePrinter<ShownProfile>(terminal, [
+        { header: 'NAME', value: ({ name }) => name },
+        { header: 'DEFAULT', value: (profile) => (profile.default ? 'yes' : '') },
+        { header: 'ORG', value: ({ org = '' }) => org },
+        { header: 'ENDPOINT', value: ({ endpoint = '' }) => endpoint },
+        { header: 'AUDIT ENDPOINT', value: ({ auditEndpoint = '' }) => auditEndpoint },
+        { header: 'TOKEN', value: ({ token = '' }) => token },
+      ]);
+      await table.print(shown);
+    } else {
+      const { isDocument, showResource } = await import('../output/document.js');
+      const body = asList ? { kind: 'list', itemKind: 'profile', items: shown } : { kind: 'profile', ...shown[0] };
+      if (isDocument(format)) await showResource(terminal, format, JSON.stringify(body));
+    }
+  }
+}
+
+function toShown(name: string, profiles: Profiles): ShownProfile {
+  const { token, ...rest } = profiles.byName.get(name) ?? {};
+  return {
+    name,
+    default: profiles.default === name,
+    ...rest,
+    ...(token !== undefined && { token: abbreviate(token) }),
+  };
+}
+
+/** Commands that set members of one profile. An empty text removes the member. */
+abstract class ProfileWriter extends ProfileCommand {
+  name = Option.String({ name: 'name' });
+  org = Option.String('--org', { description: 'organization of calls with this profile' });
+  endpoint = Option.String('--endpoint', { description: 'API address' });
+  auditEndpoint = Option.String('--audit-endpoint', { description: 'audit address; default: the API address' });
+  token = Option.String('--token', { description: 'key; other users of the machine may see it: prefer `svc login`' });
+
+  protected changed(before: Profile): Profile {
+    const { org, endpoint, auditEndpoint, token } = this;
+    if (token) checkToken(token, '--token');
+    const given = {
+      org,
+      token,
+      endpoint: endpoint && checkEndpoint(endpoint, '--endpoint'),
+      auditEndpoint: auditEndpoint && checkEndpoint(auditEndpoint, '--audit-endpoint'),
+    };
+    const entries = Object.entries({ ...before, ...withoutAbsent(given) }).filter(([, value]) => value !== '');
+    return Object.fromEntries(entries);
+  }
+}
+
+const withoutAbsent = (values: Record<string, string | undefined>) =>
+  Object.fromEntries(Object.entries(values).filter(([, value]) => value !== undefined));
+
+class ProfileCreate extends ProfileWriter {
+  static override paths = [['profile', 'create']];
+  static override usage = SvcCommand.Usage({
+    description: 'create a profile',
+    details: 'The first profile becomes the default.',
+    examples: [
+      ['A profile for one organization', 'svc profile create prod --org acme --endpoint https://api.example.com'],
+    ],
+  });
+
+  isDefault = Option.Boolean('--default', false, { description: 'make it the default profile' });
+
+  async execute(): Promise<void> {
+    const store = await this.store();
+    checkProfileName(this.name);
+    const profile = this.changed({});
+    const profiles = await store.update((all) => {
+      if (all.byName.has(this.name)) {
+        throw new CliError(`there is a profile \`${this.name}\` already`, EXIT.failure, [
+          'change it with `svc profile update`',
+        ]);
+      }
+      all.byName.set(this.name, profile);
+      if (this.isDefault || all.default === undefined) all.default = this.name;
+    });
+    await this.show([this.name], profiles, false);
+  }
+}
+
+class ProfileUpdate extends ProfileWriter {
+  static override paths = [['profile', 'update']];
+  static override usage = SvcCommand.Usage({
+    description: 'change what a profile remembers; an empty text removes it',
+    examples: [
+      ['Another organization', 'svc profile update prod --org other'],
+      ['No audit address of its own any more', 'svc profile update prod --audit-endpoint ""'],
+    ],
+  });
+
+  async execute(): Promise<void> {
+    const store = await this.store();
+    const profiles = await store.update((all) => {
+      all.byName.set(this.name, this.changed(existing(this.name, all)));
+    });
+    await this.show([this.name], profiles, false);
+  }
+}
+
+class ProfileGet extends ProfileCommand {
+  static override paths = [['profile', 'get']];
+  static override usage = SvcCommand.Usage({
+    description: 'show profiles; keys are abbreviated',
+    examples: [
+      ['All profiles', 'svc profile get'],
+      ['One profile', 'svc profile get prod -o json'],
+    ],
+  });
+
+  names = Option.Rest({ name: 'name' });
+
+  async execute(): Promise<void> {
+    const profiles = await (await this.store()).read();
+    for (const name of this.names) existing(name, profiles);
+    const names = this.names.length > 0 ? this.names : [...profiles.byName.keys()];
+    await this.show(names, profiles, this.names.length !== 1);
+  }
+}
+
+class ProfileDelete extends ProfileCommand {
+  static override paths = [['profile', 'delete']];
+  static override usage = SvcCommand.Usage({
+    description: 'delete profiles and the keys they hold',
+    examples: [['Delete two', 'svc profile delete old older']],
+  });
+
+  names = Option.Rest({ name: 'name', required: 1 });
+
+  async execute(): Promise<void> {
+    await (await this.store()).update((profiles) => {
+      for (const name of this.names) {
+        existing(name, profiles);
+        profiles.byName.delete(name);
+        if (profiles.default === name) profiles.default = undefined;
+      }
+    });
+    this.terminal.note(`deleted ${this.names.join(', ')}`);
+  }
+}
+
+class ProfileSetDefault extends ProfileCommand {
+  static override paths = [['profile', 'set-default']];
+  static override usage = SvcCommand.Usage({
+    description: 'choose the profile of calls that name none',
+    examples: [['Use prod from now on', 'svc profile set-default prod']],
+  });
+
+  name = Option.String({ name: 'name' });
+
+  async execute(): Promise<void> {
+    await (await this.store()).update((profiles) => {
+      existing(this.name, profiles);
+      profiles.default = this.name;
+    });
+    this.terminal.note(`the default profile is ${this.name}`);
+  }
+}
+
+class ProfileToken extends ProfileCommand {
+  static override paths = [['profile', 'token']];
+  static override usage = SvcCommand.Usage({
+    description: 'print the key of a profile, by default of the one in use',
+    examples: [
+      [
+        'Call the service with another program',
+        'curl -H "Authorization: Bearer $(svc profile token)" http://127.0.0.1:8080/org/acme',
+      ],
+    ],
+  });
+
+  name = Option.String({ name: 'name', required: false });
+
+  async execute(): Promise<void> {
+    const store = await this.store();
+    const found = await store.find(this.name ?? (this.context.env.SVC_PROFILE || undefined));
+    if (!found)
+      throw new CliError('there is no default profile', EXIT.failure, ['name one, or use `svc profile set-default`']);
+    if (!found.profile.token) {
+      throw new CliError(`profile ${found.name} has no key`, EXIT.denied, ['store one with `svc login`']);
+    }
+    await this.terminal.out(`${found.profile.token}\n`);
+  }
+}
+
+function existing(name: string, profiles: Profiles): Profile {
+  const profile = profiles.byName.get(name);
+  if (!profile) throw unknownProfile(name, profiles);
+  return profile;
+}
+
+export const COMMANDS = [ProfileCreate, ProfileUpdate, ProfileGet, ProfileDelete, ProfileSetDefault, ProfileToken];

@@ -1,0 +1,28 @@
+import type { CommandClass } from 'clipanion';
+import type { SvcContext } from './command.js';
+
+export interface Family {
+  summary: string;
+  /** Loaded only when the family is named: start-up pays for one family, not for all. */
+  load(): Promise<readonly CommandClass<SvcContext>[]>;
+}
+
+/** The first words of all commands. */
+export const FAMILIES: ReadonlyMap<string, Family> = new Map<string, Family>([
+  [
+    'audit',
+    {
+      summary: 'publish, read and list audit events',
+      load: async () => (await import('./commands/audit.js')).COMMANDS,
+    },
+  ],
+  ['login', { summary: 'store a key in a profile', load: async () => (await import('./commands/login.js')).COMMANDS }],
+  ['org', { summary: 'create and read organizations', load: async () => (await import('./commands/org.js')).COMMANDS }],
+  [
+    'profile',
+    {
+      summary: 'manage profiles: who you are and where calls go',
+      load: async () => (await import('./commands/profile.js')).COMMANDS,
+    },
+  ],
+]);

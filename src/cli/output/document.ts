@@ -1,0 +1,129 @@
+import type { Format } from '../command.js';
+import { escapeLines } from '../escape.js';
+import { UsageError } from '../failures.js';
+import { type Member, members, objectText, pretty } from '../json-text.js';
+import type { Terminal } from '../terminal.js';
+
+/** Formats that show the service's JSON, whole or slim. */
+export type DocumentFormat = Extract<Format, 'json' | 'yaml' | 'json-slim' | 'yaml-slim'>;
+
+/** What the slim formats leave out at the top of a resource: what the service assigned. */
+const ASSIGNED = new Set(['id', 'version', 'created', 'lastModified', 'links', 'status']);
+
+export const isDocument = (format: Format): format is DocumentFormat => /^(json|yaml)/.test(format);
+const isSlim = (format: DocumentFormat): boolean => format.endsWith('-slim');
+const isJson = (format: DocumentFormat): boolean => format.startsWith('json');
+
+/** A resource without what the service assigned. */
+export const slim = (resource: string): string =>
+  objectText(members(resource).filter(({ name }) => !ASSIGNED.has(name)));
+
+/** Shows one resource. */
+export async function showResource(terminal: Terminal, format: DocumentFormat, resource: string): Promise<void> {
+  await terminal.out(await render(format, isSlim(format) ? slim(resource) : resource));
+}
+
+/** Shows the envelope of one resource: `{kind, item, links, ...}`. */
+export async function showEnvelope(terminal: Terminal, format: DocumentFormat, envelope: string): Promise<void> {
+  const shown = isSlim(format) ? objectText(slimEnvelope(members(envelope))) : envelope;
+  await terminal.out(await render(format, shown));
+}
+
+const slimEnvelope = (envelope: readonly Member[]): Member[] =>
+  envelope
+    .filter(({ name }) => name !== 'links')
+    .map(({ name, raw }) => ({ name, raw: name === 'item' ? slim(raw) : raw }));
+
+async function render(format: DocumentFormat, json: string): Promise<string> {
+  if (isJson(format)) return `${escapeLines(pretty(json))}\n`;
+  const { toYaml } = await import('./yaml.js');
+  return toYaml(json);
+}
+
+/** Where the items of a list go, page by page, so that a list of any length takes the memory of one page. */
+export interface ListSink {
+  /** `head`: the members of the envelope that stand before the items. */
+  begin(head: readonly Member[]): Promise<void>;
+  items(raws: readonly string[]): Promise<void>;
+  end(tail: readonly Member[]): Promise<void>;
+}
+
+export interface TextForms {
+  /** The rows of the text format. */
+  rows(raws: readonly string[]): Promise<void>;
+  /** The one word that `--output names` shows of an item; nothing for an item without a name. */
+  name(raw: string): string | undefined;
+}
+
+/** The sink of a format. */
+export function openList(terminal: Terminal, format: Format, forms: TextForms): ListSink {
+  if (isDocument(format)) {
+    return isJson(format) ? new JsonList(terminal, isSlim(format)) : new YamlList(terminal, isSlim(format));
+  }
+  if (format === 'text') return { begin: async () => {}, items: (raws) => forms.rows(raws), end: async () => {} };
+  if (format !== 'names') throw new UsageError(`--output ${format} is not available for this list`);
+  const items = async (raws: readonly string[]) => {
+    const names = raws.map(forms.name).filter((name) => name !== undefined);
+    await terminal.out(names.map((name) => `${escapeLines(name.replaceAll('\n', ' '))}\n`).join(''));
+  };
+  return { begin: async () => {}, items, end: async () => {} };
+}
+
+class JsonList implements ListSink {
+  #count = 0;
+
+  constructor(
+    readonly terminal: Terminal,
+    readonly slim: boolean,
+  ) {}
+
+  async begin(head: readonly Member[]): Promise<void> {
+    const lines = head.map(({ name, raw }) => `  ${JSON.stringify(name)}: ${pretty(raw, 1)},\n`);
+    await this.#out(`{\n${lines.join('')}  "items": [`);
+  }
+
+  async items(raws: readonly string[]): Promise<void> {
+    const texts = raws.map((raw) => `${this.#count++ > 0 ? ',' : ''}\n    ${pretty(this.slim ? slim(raw) : raw, 2)}`);
+    await this.#out(texts.join(''));
+  }
+
+  async end(tail: readonly Member[]): Promise<void> {
+    const shown = this.slim ? tail.filter(({ name }) => name !== 'links') : tail;
+    const lines = shown.map(({ name, raw }) => `,\n  ${JSON.stringify(name)}: ${pretty(raw, 1)}`);
+    await this.#out(`${this.#count > 0 ? '\n  ' : ''}]${lines.join('')}\n}\n`);
+  }
+
+  #out(text: string): Promise<void> {
+    return this.terminal.out(escapeLines(text));
+  }
+}
+
+class YamlList implements ListSink {
+  #count = 0;
+
+  constructor(
+    readonly terminal: Terminal,
+    readonly slim: boolean,
+  ) {}
+
+  async begin(head: readonly Member[]): Promise<void> {
+    const { toYaml } = await import('./yaml.js');
+    await this.terminal.out(`${head.length > 0 ? toYaml(objectText(head)) : ''}items:`);
+  }
+
+  async items(raws: readonly string[]): Promise<void> {
+    if (raws.length === 0) return;
+    const { toYaml } = await import('./yaml.js');
+    const shown = this.slim ? raws.map(slim) : raws;
+    // A list inside a map may stand at the map's own indentation: each page continues the one list.
+    await this.terminal.out(`${this.#count === 0 ? '\n' : ''}${toYaml(`[${shown.join(',')}]`)}`);
+    this.#count += raws.length;
+  }
+
+  async end(tail: readonly Member[]): Promise<void> {
+    const { toYaml } = await import('./yaml.js');
+    const shown = this.slim ? tail.filter(({ name }) => name !== 'links') : tail;
+    const rest = shown.length > 0 ? toYaml(objectText(shown)) : '';
+    await this.terminal.out(`${this.#count === 0 ? ' []\n' : ''}${rest}`);
+  }
+}

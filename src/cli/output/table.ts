@@ -1,0 +1,99 @@
+import stringWidth from 'string-width';
+import { escapeLine } from '../escape.js';
+import type { Style, Terminal } from '../terminal.js';
+
+export interface Column<T> {
+  header: string;
+  /** The cell's text as the service gave it; the table escapes it. */
+  value(item: T): string;
+  /** May be cut on a terminal that is too narrow. Identifiers must not be: people copy them. */
+  shrinks?: boolean;
+  style?(item: T): Style | undefined;
+}
+
+const GAP = '  ';
+const NARROWEST = 8;
+const EMPTY = '-';
+const graphemes = new Intl.Segmenter();
+
+/**
+ * Prints rows in aligned columns, batch by batch: a column grows when a later batch needs more, so that a list of any
+ * length takes the memory of one batch. The header is for people: it is shown on a terminal only.
+ */
+export class TablePrinter<T> {
+  #widths: number[];
+  #begun = false;
+
+  constructor(
+    readonly terminal: Terminal,
+    readonly columns: readonly Column<T>[],
+  ) {
+    this.#widths = columns.map(({ header }) => (terminal.isTTY ? header.length : 1));
+  }
+
+  async print(items: readonly T[]): Promise<void> {
+    const rows = items.map((item) => this.columns.map((column) => escapeLine(column.value(item)) || EMPTY));
+    this.#widths = this.#widths.map((width, column) =>
+      rows.reduce((widest, row) => Math.max(widest, stringWidth(row[column] ?? '')), width),
+    );
+    const widths = this.terminal.isTTY ? this.#fit(this.terminal.width) : this.#widths;
+    const lines = rows.map((row, index) => this.#line(row, widths, (column) => column.style?.(items[index] as T)));
+    if (!this.#begun && this.terminal.isTTY) {
+      lines.unshift(
+        this.#line(
+          this.columns.map(({ header }) => header),
+          widths,
+          () => 'bold',
+        ),
+      );
+    }
+    this.#begun = true;
+    if (lines.length > 0) await this.terminal.out(`${lines.join('\n')}\n`);
+  }
+
+  #line(
+    cells: readonly string[],
+    widths: readonly number[],
+    styleOf: (column: Column<T>) => Style | undefined,
+  ): string {
+    const last = cells.length - 1;
+    return cells
+      .map((cell, index) => {
+        const width = widths[index] ?? 0;
+        const shown = cut(cell, width);
+        const style = styleOf(this.columns[index] as Column<T>);
+        const painted = style ? this.terminal.paint(style, shown) : shown;
+        return index === last ? painted : painted + ' '.repeat(Math.max(0, width - stringWidth(shown)));
+      })
+      .join(GAP);
+  }
+
+  /** Takes cells from the widest column that may shrink until the line fits, or none can give any more. */
+  #fit(available: number): number[] {
+    const widths = [...this.#widths];
+    const total = () => widths.reduce((sum, width) => sum + width, GAP.length * (widths.length - 1));
+    for (let excess = total() - available; excess > 0; excess--) {
+      let widest = -1;
+      this.columns.forEach(({ shrinks }, index) => {
+        const width = widths[index] ?? 0;
+        if (shrinks && width > NARROWEST && width > (widths[widest] ?? 0)) widest = index;
+      });
+      if (widest < 0) break;
+      widths[widest] = (widths[widest] ?? 0) - 1;
+    }
+    return widths;
+  }
+}
+
+/** The text within so many display cells, its end marked where it was cut; characters stay whole. */
+function cut(text: string, width: number): string {
+  if (stringWidth(text) <= width) return text;
+  let kept = '';
+  let cells = 0;
+  for (const { segment } of graphemes.segment(text)) {
+    cells += stringWidth(segment);
+    if (cells > width - 1) break;
+    kept += segment;
+  }
+  return `${kept}…`;
+}

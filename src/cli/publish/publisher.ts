@@ -1,0 +1,111 @@
+import { type ApiClient, path, retryDelay } from '../api-client.js';
+import { ApiError, CliError, type ErrorBody } from '../failures.js';
+import { bulkLine, type Fault, type Item } from './items.js';
+
+/** The service takes twice as much; smaller requests are spread better and repeated cheaper. */
+const MOST_ITEMS = 500;
+const MOST_BYTES = 4 * 1024 * 1024;
+const ATTEMPTS = 6;
+
+export type Outcome = { line: number; id: string; status: number } | { line: number; error: ErrorBody };
+
+interface BulkResult {
+  items: { index: number; status: number; id?: string; error?: ErrorBody }[];
+}
+
+export interface Target {
+  org: string;
+  context: string;
+  async: boolean;
+}
+
+/**
+ * Publishes items in bulk requests, one after the other, so that the log has them in the order of the file. Yields the
+ * outcomes of each request in order. Repeating is safe at every level: each item carries its key.
+ */
+export class Publisher {
+  readonly #path: string;
+
+  constructor(
+    readonly client: ApiClient,
+    { org, context, async }: Target,
+  ) {
+    this.#path = `${path`/audit/org/${org}/auditctx/${context}/-bulk`}?async=${async}`;
+  }
+
+  async *publish(items: AsyncIterable<Item | Fault>): AsyncGenerator<Outcome[]> {
+    for await (const batch of batches(items)) {
+      const sent = await this.#send(batch.filter((item): item is Item => 'event' in item));
+      const failed = batch.filter((item): item is Fault => 'fault' in item).map(toOutcome);
+      yield [...sent, ...failed].sort((a, b) => a.line - b.line);
+    }
+  }
+
+  /** Sends until every item has a final outcome, or those that the service was too busy for had their attempts. */
+  async #send(items: Item[]): Promise<Outcome[]> {
+    const done: Outcome[] = [];
+    let left = items;
+    for (let attempt = 0; left.length > 0; attempt++) {
+      const results = await this.#request(left);
+      const last = attempt + 1 >= ATTEMPTS;
+      const busy: Item[] = [];
+      results.forEach((outcome, index) => {
+        const isBusy = 'error' in outcome && [429, 503].includes(outcome.error.status);
+        if (isBusy && !last) busy.push(left[index] as Item);
+        else done.push(outcome);
+      });
+      left = busy;
+      if (left.length > 0) await this.client.pause(retryDelay(attempt, undefined));
+    }
+    return done;
+  }
+
+  /** One outcome an item, in order. A refusal of the whole is narrowed down to the item that it is about. */
+  async #request(items: Item[]): Promise<Outcome[]> {
+    try {
+      const body = items.map(bulkLine).join('');
+      const call = { method: 'POST', path: this.#path, on: 'audit', contentType: 'application/x-ndjson' } as const;
+      return readResults(await this.client.call({ ...call, body, retry: 'patient' }), items);
+    } catch (error) {
+      if (!(error instanceof ApiError) || ![400, 413].includes(error.body.status)) throw error;
+      const [only] = items;
+      if (items.length === 1 && only) return [{ line: only.line, error: error.body }];
+      const half = Math.ceil(items.length / 2);
+      return [...(await this.#request(items.slice(0, half))), ...(await this.#request(items.slice(half)))];
+    }
+  }
+}
+
+/** Groups of items that fit into one request; faults travel along, so that outcomes keep the order of the file. */
+async function* batches(items: AsyncIterable<Item | Fault>): AsyncGenerator<(Item | Fault)[]> {
+  let batch: (Item | Fault)[] = [];
+  let bytes = 0;
+  for await (const item of items) {
+    const size = 'event' in item ? Buffer.byteLength(bulkLine(item)) : 0;
+    if (batch.length > 0 && (batch.length >= MOST_ITEMS || bytes + size > MOST_BYTES)) {
+      yield batch;
+      batch = [];
+      bytes = 0;
+    }
+    batch.push(item);
+    bytes += size;
+  }
+  if (batch.length > 0) yield batch;
+}
+
+const toOutcome = ({ line, fault }: Fault): Outcome => ({
+  line,
+  error: { status: 400, code: 'invalid_line', message: fault },
+});
+
+function readResults(text: string, items: readonly Item[]): Outcome[] {
+  const { items: results } = (JSON.parse(text) ?? {}) as Partial<BulkResult>;
+  if (!Array.isArray(results) || results.length !== items.length) {
+    throw new CliError('the answer of the service does not fit the request: its number of results differs');
+  }
+  return results.map(({ id, status, error }, index) => {
+    const { line } = items[index] as Item;
+    if (error) return { line, error: { ...error, status } };
+    return { line, id: String(id), status };
+  });
+}

@@ -1,0 +1,137 @@
+import { Cli, type CommandClass } from 'clipanion';
+import { type Arguments, canonical, type GivenOption, type OptionSpec, readArguments } from './argv.js';
+import type { SvcContext } from './command.js';
+import { CliError, EXIT, Interrupted, UsageError } from './failures.js';
+import { FAMILIES } from './families.js';
+import type { Help } from './help.js';
+import { didYouMean } from './suggest.js';
+import { Terminal } from './terminal.js';
+import { checkUsage, refuseUnknown, specsOf } from './usage-check.js';
+
+type Commands = readonly CommandClass<SvcContext>[];
+
+/** How long an interrupted command may take to say where it stopped. */
+const INTERRUPT_GRACE_MS = 1_000;
+
+/** Options that may stand before the command's name; needed to find the name. */
+const LEADING: readonly OptionSpec[] = [
+  ...['-o,--output', '--profile', '--org', '--ts', '--max', '--token', '--endpoint'].map((names) => spec(names, true)),
+  ...['--color', '-k,--insecure', '-v,--verbose', '-d,--debug'].map((names) => spec(names, false)),
+];
+
+/** Runs `svc` on the real process: streams, signals, exit code. */
+export async function runProcess(version: string): Promise<void> {
+  const { stdin, stdout, stderr } = process;
+  const terminal = new Terminal({ stdin, stdout, stderr }, process.env);
+  const interruption = new AbortController();
+  process.once('SIGINT', () => {
+    interruption.abort(new Interrupted());
+    stdin.destroy();
+    setTimeout(() => process.exit(EXIT.interrupted), INTERRUPT_GRACE_MS).unref();
+  });
+  process.exitCode = await run(process.argv.slice(2), { terminal, signal: interruption.signal, version });
+  // An unread standard input would keep the process alive.
+  stdin.destroy();
+}
+
+/** Runs one command line. Never throws: the result is the exit code. */
+export async function run(
+  argv: readonly string[],
+  { terminal, signal, version }: { terminal: Terminal; signal: AbortSignal; version: string },
+): Promise<number> {
+  let code: number;
+  try {
+    code = await dispatch(argv, terminal, signal, version);
+    await terminal.flush();
+  } catch (error) {
+    // After an interruption all kinds of things fail: none of them is news.
+    code = signal.aborted ? EXIT.interrupted : report(error, terminal, argv.includes('--debug') || argv.includes('-d'));
+  }
+  terminal.clearProgress();
+  return signal.aborted ? EXIT.interrupted : code;
+}
+
+async function dispatch(
+  argv: readonly string[],
+  terminal: Terminal,
+  signal: AbortSignal,
+  version: string,
+): Promise<number> {
+  const leading = readArguments(argv, LEADING);
+  applyColor(leading.options, terminal);
+  const helpWord = leading.words[0] === 'help';
+  const [familyName] = helpWord ? leading.words.slice(1) : leading.words;
+  if (familyName === undefined) return withoutCommand(leading, terminal, version);
+  const family = FAMILIES.get(familyName);
+  if (!family) throw unknownCommand(familyName, [...FAMILIES.keys(), 'help'], 'svc --help');
+  const commands = await family.load();
+  const cli = Cli.from<SvcContext>([...commands], { binaryName: 'svc', enableColors: false });
+  const given = readArguments(helpWord ? without(argv, 'help') : argv, specsOf(cli.definitions()));
+  applyColor(given.options, terminal);
+  const command = findCommand(commands, given.words);
+  if (!command) {
+    const [, leaf] = given.words;
+    if (leaf !== undefined) throw unknownCommand(leaf, leaves(commands), `svc ${familyName} --help`);
+    return (await loadHelp(terminal)).showFamily(familyName, family.summary, cli.definitions());
+  }
+  const path = command.paths?.[0] ?? [];
+  const definition = cli.definitions().find((one) => one.path === `svc ${path.join(' ')}`);
+  if (!definition) throw new Error(`svc ${path.join(' ')} has no usage`);
+  if (helpWord || isOn(given.options, '--help')) return (await loadHelp(terminal)).showCommand(definition);
+  checkUsage(definition, given);
+  return cli.process(canonical(given, path), { terminal, signal }).validateAndExecute();
+}
+
+/** `svc`, `svc --help`, `svc --version`. */
+async function withoutCommand(given: Arguments, terminal: Terminal, version: string): Promise<number> {
+  if (given.options.some(({ name }) => name === '--version')) {
+    await terminal.out(`${version}\n`);
+    return EXIT.ok;
+  }
+  refuseUnknown(given, LEADING);
+  return (await loadHelp(terminal)).showRoot(version, FAMILIES);
+}
+
+/** Says what went wrong, once; the result is the exit code. A stack trace is shown for the asking only. */
+function report(error: unknown, terminal: Terminal, debug: boolean): number {
+  if (error instanceof Interrupted) return error.exitCode;
+  const failure = error instanceof Error ? error : new Error(String(error));
+  if (failure instanceof CliError) terminal.error(failure.message, failure.hints);
+  else terminal.error(`unexpected: ${failure.message}`, debug ? [] : ['run it again with --debug for the place']);
+  if (debug && failure.stack) terminal.note(failure.stack);
+  return failure instanceof CliError ? failure.exitCode : EXIT.failure;
+}
+
+async function loadHelp(terminal: Terminal): Promise<Help> {
+  const { Help } = await import('./help.js');
+  return new Help(terminal);
+}
+
+function applyColor(options: readonly GivenOption[], terminal: Terminal): void {
+  const last = options.findLast(({ name, known }) => known && name === '--color');
+  if (last) terminal.setColor(last.value === true);
+}
+
+const isOn = (options: readonly GivenOption[], name: string): boolean =>
+  options.some((option) => option.name === name && option.value === true);
+
+/** The command with the longest path that the words begin with. */
+function findCommand(commands: Commands, words: readonly string[]): CommandClass<SvcContext> | undefined {
+  const fits = (path: readonly string[]) => path.every((word, index) => words[index] === word);
+  return commands
+    .filter(({ paths }) => paths?.some(fits))
+    .sort((a, b) => (b.paths?.[0]?.length ?? 0) - (a.paths?.[0]?.length ?? 0))[0];
+}
+
+const leaves = (commands: Commands): string[] =>
+  commands.flatMap(({ paths }) => paths?.map((path) => path[1] ?? '') ?? []);
+
+function spec(names: string, takesValue: boolean): OptionSpec {
+  return { names: names.split(','), takesValue };
+}
+
+const without = (argv: readonly string[], word: string): string[] => argv.toSpliced(argv.indexOf(word), 1);
+
+function unknownCommand(word: string, known: readonly string[], see: string): UsageError {
+  return new UsageError(`unknown command \`${word}\``, [...didYouMean(word, known), `see \`${see}\``]);
+}

@@ -1,0 +1,175 @@
+import { once } from 'node:events';
+import type { ReadStream, WriteStream } from 'node:tty';
+import { escapeLine, escapeLines } from './escape.js';
+import { CliError, EXIT, Interrupted, UsageError } from './failures.js';
+import { Masker } from './mask.js';
+
+const STYLES = { bold: [1, 22], dim: [2, 22], red: [31, 39], green: [32, 39], yellow: [33, 39] } as const;
+export type Style = keyof typeof STYLES;
+
+const DEFAULT_WIDTH = 80;
+const LONGEST_SECRET = 64 * 1024;
+/** The reader of a pipe is gone: not an error of ours. */
+const CLOSED = new Set(['EPIPE', 'ERR_STREAM_DESTROYED', 'ECONNRESET', 'EOF']);
+
+export interface Streams {
+  stdin: ReadStream;
+  stdout: WriteStream;
+  stderr: WriteStream;
+}
+
+/**
+ * The one owner of the standard streams. It decides on colour and width, keeps secrets and control characters off the
+ * screen, and knows when nobody reads any more.
+ */
+export class Terminal {
+  readonly masker = new Masker();
+  readonly #streams: Streams;
+  readonly #env: NodeJS.ProcessEnv;
+  #color: boolean | undefined;
+  #closed = false;
+  #fault: NodeJS.ErrnoException | undefined;
+  #progressShown = false;
+
+  constructor(streams: Streams, env: NodeJS.ProcessEnv) {
+    this.#streams = streams;
+    this.#env = env;
+    streams.stdout.on('error', (error: NodeJS.ErrnoException) => {
+      if (CLOSED.has(error.code ?? '')) this.#closed = true;
+      else this.#fault ??= error;
+    });
+    // Where standard error is gone there is nobody left to tell.
+    streams.stderr.on('error', () => {});
+  }
+
+  get stdin(): ReadStream {
+    return this.#streams.stdin;
+  }
+
+  get isTTY(): boolean {
+    return this.#streams.stdout.isTTY === true;
+  }
+
+  get errorIsTTY(): boolean {
+    return this.#streams.stderr.isTTY === true;
+  }
+
+  /** Nobody reads standard output any more: a command that only shows data may stop. */
+  get outputClosed(): boolean {
+    return this.#closed;
+  }
+
+  get width(): number {
+    return this.#streams.stdout.columns || DEFAULT_WIDTH;
+  }
+
+  /** An explicit `--color` or `--no-color`; without one, the streams and `NO_COLOR` decide. */
+  setColor(explicit: boolean | undefined): void {
+    this.#color = explicit;
+  }
+
+  paint(style: Style, text: string, stream: 'stdout' | 'stderr' = 'stdout'): string {
+    if (!this.#paints(stream)) return text;
+    const [open, close] = STYLES[style];
+    return `\u001b[${open}m${text}\u001b[${close}m`;
+  }
+
+  /** Writes data. The text is final: its makers have escaped what came from outside. Resolves when it was taken. */
+  async out(text: string): Promise<void> {
+    if (this.#fault) throw outputFailure(this.#fault);
+    if (this.#closed || text === '') return;
+    this.clearProgress();
+    const { stdout } = this.#streams;
+    if (!stdout.write(text)) await Promise.race([once(stdout, 'drain'), once(stdout, 'close')]).catch(() => {});
+  }
+
+  /** Resolves when everything written has left; fails if it could not (a full disk, say). */
+  async flush(): Promise<void> {
+    if (!this.#closed && !this.#fault) await new Promise<void>((done) => this.#streams.stdout.write('', () => done()));
+    if (this.#fault) throw outputFailure(this.#fault);
+  }
+
+  /** A remark on standard error; control characters but line feeds are escaped, secrets masked. */
+  note(text: string): void {
+    this.clearProgress();
+    this.#streams.stderr.write(`${escapeLines(this.masker.mask(text))}\n`);
+  }
+
+  /** `error: ...` on standard error, and what to do about it. */
+  error(message: string, hints: readonly string[] = []): void {
+    this.clearProgress();
+    const clean = (text: string) => escapeLine(this.masker.mask(text));
+    const lines = [`${this.paint('red', 'error:', 'stderr')} ${clean(message)}`, ...hints.map((h) => `  ${clean(h)}`)];
+    this.#streams.stderr.write(`${lines.join('\n')}\n`);
+  }
+
+  /** A line that replaces itself; only where a person watches. */
+  progress(text: string): void {
+    if (!this.errorIsTTY) return;
+    this.#streams.stderr.write(`\r\u001b[K${escapeLine(text)}`);
+    this.#progressShown = true;
+  }
+
+  clearProgress(): void {
+    if (!this.#progressShown) return;
+    this.#streams.stderr.write('\r\u001b[K');
+    this.#progressShown = false;
+  }
+
+  /** Reads one secret: from a terminal without echo, else the one line that standard input holds. */
+  async readSecret(prompt: string): Promise<string> {
+    const secret = this.stdin.isTTY ? await this.#readHidden(prompt) : await this.#readOnlyLine();
+    this.masker.add(secret);
+    return secret;
+  }
+
+  async #readOnlyLine(): Promise<string> {
+    let text = '';
+    this.stdin.setEncoding('utf8');
+    for await (const chunk of this.stdin) {
+      text += chunk as string;
+      if (text.length > LONGEST_SECRET) throw new UsageError('standard input holds more than one key');
+    }
+    const lines = text.split(/\r?\n/).filter((line) => line.trim() !== '');
+    if (lines.length > 1) throw new UsageError('standard input holds more than one line; give one key');
+    return (lines[0] ?? '').trim();
+  }
+
+  async #readHidden(prompt: string): Promise<string> {
+    this.#streams.stderr.write(prompt);
+    this.stdin.setRawMode(true).setEncoding('utf8');
+    try {
+      let text = '';
+      for await (const chunk of this.stdin) {
+        const { value, ended } = typeKeys(text, chunk as string);
+        text = value;
+        if (ended) break;
+      }
+      return text.trim();
+    } finally {
+      this.stdin.setRawMode(false);
+      this.#streams.stderr.write('\n');
+    }
+  }
+
+  #paints(stream: 'stdout' | 'stderr'): boolean {
+    if (this.#color !== undefined) return this.#color;
+    return this.#streams[stream].isTTY === true && !this.#env.NO_COLOR && this.#env.TERM !== 'dumb';
+  }
+}
+
+/** What a line editor does with typed keys, as far as a secret needs it. */
+function typeKeys(before: string, keys: string): { value: string; ended: boolean } {
+  let value = before;
+  for (const key of keys) {
+    if (key === '\r' || key === '\n' || key === '\u0004') return { value, ended: true };
+    if (key === '\u0003') throw new Interrupted();
+    if (key === '\u007f' || key === '\b') value = value.slice(0, -1);
+    else if (key === '\u0015') value = '';
+    else value += key;
+  }
+  return { value, ended: false };
+}
+
+const outputFailure = (cause: NodeJS.ErrnoException): CliError =>
+  new CliError(`cannot write the output: ${cause.message}`, EXIT.failure, [], { cause });
