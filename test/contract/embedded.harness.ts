@@ -1,0 +1,117 @@
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { DatabaseSync } from 'node:sqlite';
+import { EmbeddedEventLog } from '../../src/event-log/embedded.js';
+import { EmbeddedReadModel } from '../../src/read-model/embedded.js';
+import type { EventLogHarness } from './event-log.harness.js';
+import type { ReadModelHarness } from './read-model.harness.js';
+
+const LOG_ID = 'a-log';
+
+/** How a commit of unknown outcome ended in the file: nobody but the file can tell. */
+export type Ending = 'done' | 'lost';
+
+export async function openEmbeddedLog(ending: Ending): Promise<EventLogHarness> {
+  const folder = await temporaryFolder();
+  const file = join(folder, 'log.db');
+  const options = { file, partitions: { audit: 3 }, maxPending: { entries: 1000, bytes: 64 * 1024 * 1024 } };
+  let log = await EmbeddedEventLog.open(options);
+  const reopen = async () => {
+    await log.close();
+    log = await EmbeddedEventLog.open(options);
+    return log;
+  };
+  return {
+    get log() {
+      return log;
+    },
+    partitions: 3,
+    crowd: 1500,
+    reopen,
+    failAppends: (how) => {
+      const down: Fault = { statement: 'COMMIT', ending: 'lost', errcode: SQLITE_FULL };
+      const unknown: Fault = { statement: 'COMMIT', ending, errcode: SQLITE_IOERR };
+      faultOf.set(file, how === 'unavailable' ? down : unknown);
+    },
+    repair: () => {
+      faultOf.delete(file);
+    },
+    async corrupt(topic, { partition, offset }) {
+      await log.close();
+      const db = new DatabaseSync(file);
+      const table = `${topic.replace('.', '_')}_${partition}`;
+      const { changes } = db
+        .prepare(`UPDATE ${table} SET value = CAST(x'00' || substr(value, 2) AS BLOB) WHERE offset = ?`)
+        .run(offset);
+      db.close();
+      if (changes !== 1) throw new Error(`no record ${offset} in ${table}`);
+      return reopen();
+    },
+    async destroy() {
+      faultOf.delete(file);
+      await log.close();
+      await rm(folder, { recursive: true });
+    },
+  };
+}
+
+export async function openEmbeddedReadModel(): Promise<ReadModelHarness> {
+  const folder = await temporaryFolder();
+  const options = { file: join(folder, 'read-model.db'), logId: LOG_ID };
+  let model = await EmbeddedReadModel.open(options);
+  return {
+    get model() {
+      return model;
+    },
+    async reopen() {
+      await model.close();
+      model = await EmbeddedReadModel.open(options);
+      return model;
+    },
+    failWrites: () => {
+      faultOf.set(options.file, { statement: 'COMMIT', ending: 'lost', errcode: SQLITE_FULL });
+    },
+    repair: () => {
+      faultOf.delete(options.file);
+    },
+    async destroy() {
+      faultOf.delete(options.file);
+      await model.close();
+      await rm(folder, { recursive: true });
+    },
+  };
+}
+
+const folders: string[] = [];
+
+export async function temporaryFolder(): Promise<string> {
+  const folder = await mkdtemp(join(tmpdir(), 'control-contract-'));
+  folders.push(folder);
+  return folder;
+}
+
+/** What `destroy` did not reach, because a store could not even be opened. */
+afterAll(() => Promise.all(folders.map((folder) => rm(folder, { recursive: true, force: true }))));
+
+const SQLITE_IOERR = 10;
+const SQLITE_FULL = 13;
+
+interface Fault {
+  readonly statement: string;
+  /** `lost`: it fails without having run; `done`: after it ran. */
+  readonly ending: Ending;
+  readonly errcode: number;
+}
+
+const faultOf = new Map<string, Fault>();
+
+/** Stands between every connection and SQLite, and fails the statement of the file's fault, as its disk would. */
+const exec = DatabaseSync.prototype.exec;
+DatabaseSync.prototype.exec = function (this: DatabaseSync, sql: string): void {
+  const fault = faultOf.get(this.location() ?? '');
+  const fails = fault?.statement === sql;
+  if (!fails || fault.ending === 'done') exec.call(this, sql);
+  if (fails)
+    throw Object.assign(new Error('disk fault of the test'), { code: 'ERR_SQLITE_ERROR', errcode: fault.errcode });
+};

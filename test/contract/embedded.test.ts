@@ -1,0 +1,66 @@
+import { rm } from 'node:fs/promises';
+import { join } from 'node:path';
+import { EmbeddedEventLog } from '../../src/event-log/embedded.js';
+import { openEmbeddedLog, openEmbeddedReadModel, temporaryFolder } from './embedded.harness.js';
+import { eventLogContract } from './event-log.contract.js';
+import { failureCases } from './event-log.failure.js';
+import { entry, logCases, readAll, texts } from './event-log.harness.js';
+import { readModelContract } from './read-model.contract.js';
+
+eventLogContract('embedded', () => openEmbeddedLog('done'));
+
+describe('event log contract: embedded, where a commit of unknown outcome was lost', () => {
+  failureCases(logCases(() => openEmbeddedLog('lost'), []));
+});
+
+readModelContract('embedded', openEmbeddedReadModel);
+
+describe('embedded event log', () => {
+  let folder = '';
+  beforeEach(async () => {
+    folder = await temporaryFolder();
+  });
+  afterEach(() => rm(folder, { recursive: true }));
+
+  test('keeps what it acknowledged and says log_unavailable when its file cannot grow', async () => {
+    const log = await EmbeddedEventLog.open({ file: join(folder, 'log.db') });
+    // SQLite itself runs out of pages here, as it does on a full disk: no fake error.
+    Reflect.get(log, 'db').exec('PRAGMA max_page_count = 200');
+    const kept: string[] = [];
+    let failure: unknown;
+    for (let n = 0; n < 50 && !failure; n += 1) {
+      const one = entry(`${n}`, { value: Buffer.alloc(50_000, `${n},`) });
+      await log.append([one]).then(
+        () => kept.push(one.key),
+        (error: unknown) => {
+          failure = error;
+        },
+      );
+    }
+
+    expect(failure).toMatchObject({ name: 'ControlError', code: 'log_unavailable' });
+    expect(kept.length).toBeGreaterThan(1);
+    expect((await readAll(log)).map(({ key }) => key)).toEqual(kept);
+    Reflect.get(log, 'db').exec('PRAGMA max_page_count = 100000');
+    await log.append([entry('after')]);
+    expect(texts(await readAll(log)).at(-1)).toBe('after');
+    await log.close();
+  });
+
+  test('gives times that never go backward though the clock does, after a reopen too', async () => {
+    let now = 2_000_000_000_000;
+    const options = { file: join(folder, 'log.db'), clock: { now: () => now } };
+    const log = await EmbeddedEventLog.open(options);
+    await log.append([entry('first')]);
+    now -= 3_600_000;
+    await log.append([entry('second')]);
+    await log.close();
+    const reopened = await EmbeddedEventLog.open(options);
+    await reopened.append([entry('third')]);
+
+    const times = (await readAll(reopened)).map(({ time }) => time);
+    expect(times).toEqual(times.toSorted((a, b) => a - b));
+    expect(times[0]).toBe(2_000_000_000_000);
+    await reopened.close();
+  });
+});

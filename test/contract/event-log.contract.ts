@@ -1,0 +1,25 @@
+import { appendCases } from './event-log.append.js';
+import { consumeCases } from './event-log.consume.js';
+import { failureCases } from './event-log.failure.js';
+import { type EventLogHarness, type LogFeature, logCases } from './event-log.harness.js';
+import { readCases } from './event-log.read.js';
+
+export type { EventLogHarness } from './event-log.harness.js';
+
+/**
+ * What every adapter of `EventLog` promises, asserted through the port alone. `open` gives a new, empty log a case;
+ * `without` names the optional parts that the harness does not have, whose cases are then skipped.
+ */
+export function eventLogContract(
+  name: string,
+  open: () => Promise<EventLogHarness>,
+  options: { readonly without?: readonly LogFeature[] } = {},
+): void {
+  describe(`event log contract: ${name}`, () => {
+    const given = logCases(open, options.without ?? []);
+    describe('append', () => appendCases(given, open));
+    describe('append that fails', () => failureCases(given));
+    describe('read and head', () => readCases(given));
+    describe('consume', () => consumeCases(given));
+  });
+}

@@ -1,0 +1,27 @@
+import { applyCases } from './read-model.apply.js';
+import { filterCases } from './read-model.filter.js';
+import { type ModelFeature, modelCases, type ReadModelHarness } from './read-model.harness.js';
+import { pageCases } from './read-model.page.js';
+import { progressCases } from './read-model.progress.js';
+import { receivedCases } from './read-model.received.js';
+
+export type { ReadModelHarness } from './read-model.harness.js';
+
+/**
+ * What every adapter of `ReadModel` promises, asserted through the port alone. `open` gives a new, empty model a case;
+ * `without` names the optional parts that the harness does not have, whose cases are then skipped.
+ */
+export function readModelContract(
+  name: string,
+  open: () => Promise<ReadModelHarness>,
+  options: { readonly without?: readonly ModelFeature[] } = {},
+): void {
+  describe(`read model contract: ${name}`, () => {
+    const given = modelCases(open, options.without ?? []);
+    describe('apply and get', () => applyCases(given));
+    describe('progress, reset and reopen', () => progressCases(given));
+    describe('filters and count', () => filterCases(given));
+    describe('pages in the order of a field', () => pageCases(given));
+    describe('pages in the order received', () => receivedCases(given));
+  });
+}
