@@ -9,6 +9,7 @@ import { CLOCK } from '../tokens.js';
 import { Guarded } from './access.js';
 import { type BulkItem, bulkItems } from './bulk-items.js';
 import { headerOf, publicationOf } from './caller.js';
+import { Documented, ref } from './documented.js';
 import { AuditPublishDto } from './dto/audit-list.js';
 import { compileShape } from './dto/compiled.js';
 import { errorBody } from './error-body.js';
@@ -17,6 +18,8 @@ import { checkContext, checkIdempotencyKey, checkQuery, isDocument } from './req
 import { BULK_BYTES, EVENT_BYTES } from './server.js';
 
 const queryFaults = compileShape(AuditPublishDto);
+
+const CONTEXT_PATH = { org: 'name of the organization', contextName: 'name of the audit context' };
 
 interface ContextPath {
   readonly org: string;
@@ -33,6 +36,25 @@ export class AuditPublishController {
 
   @Post()
   @Guarded('writeAudit', { maxBytes: EVENT_BYTES })
+  @Documented({
+    summary: 'Publish an audit event',
+    path: CONTEXT_PATH,
+    query: AuditPublishDto,
+    idempotent: true,
+    body: { 'application/json': 'AuditEventDto' },
+    answers: { 201: 'PublishAcknowledgement', 202: 'PublishAcknowledgement' },
+    headers: { location: 'the path of the event' },
+    errors: [
+      'validation_failed',
+      'malformed_json',
+      'payload_too_large',
+      'unsupported_media_type',
+      'log_unavailable',
+      'idempotency_conflict',
+      'outcome_unknown',
+      'dead_lettered',
+    ],
+  })
   async publish(@Req() request: FastifyRequest, @Res() reply: FastifyReply): Promise<void> {
     const { org, contextName } = request.params as ContextPath;
     checkContext(contextName);
@@ -54,6 +76,17 @@ export class AuditPublishController {
   /** Takes each item on its own: those with faults are named, the others are recorded. */
   @Post('-bulk')
   @Guarded('writeAudit', { maxBytes: BULK_BYTES })
+  @Documented({
+    summary: 'Publish up to 1,000 audit events; a result for each',
+    path: CONTEXT_PATH,
+    query: AuditPublishDto,
+    body: {
+      'application/json': { type: 'array', items: ref('BulkItem'), minItems: 1, maxItems: 1000 },
+      'application/x-ndjson': { type: 'string', description: 'one item a line' },
+    },
+    answers: { 200: 'BulkResult' },
+    errors: ['validation_failed', 'malformed_json', 'payload_too_large', 'unsupported_media_type', 'log_unavailable'],
+  })
   async publishBulk(@Req() request: FastifyRequest, @Res() reply: FastifyReply): Promise<void> {
     const { contextName } = request.params as ContextPath;
     checkContext(contextName);

@@ -7,10 +7,13 @@ import { GetAuditEvent } from '../queries/audit-get.js';
 import { type AuditFilters, type AuditPage, ListAuditEvents } from '../queries/audit-list.js';
 import { ListAuditContexts } from '../queries/auditctx-list.js';
 import { Guarded } from './access.js';
+import { Documented } from './documented.js';
 import { AuditListDto } from './dto/audit-list.js';
 import { compileShape } from './dto/compiled.js';
 import { eventEnvelope, eventsEnvelope, type Link } from './envelope.js';
 import { checkQuery } from './request-faults.js';
+
+const ORG = 'name of the organization';
 
 const listFaults = compileShape(AuditListDto);
 const noParameters = (query: unknown) =>
@@ -23,6 +26,13 @@ export class AuditReadController {
 
   @Get()
   @Guarded('readAudit')
+  @Documented({
+    summary: 'List the audit events of the organization',
+    path: { org: ORG },
+    query: AuditListDto,
+    answers: { 200: 'AuditEventList' },
+    errors: ['validation_failed', 'invalid_cursor', 'page_too_deep'],
+  })
   listAll(@Req() request: FastifyRequest, @Res() reply: FastifyReply): Promise<void> {
     const { org } = request.params as { org: string };
     return this.list(request, reply, `/audit/org/${org}`, {});
@@ -30,6 +40,12 @@ export class AuditReadController {
 
   @Get('id/:id')
   @Guarded('readAudit')
+  @Documented({
+    summary: 'Read one audit event',
+    path: { org: ORG, id: 'identifier of the event' },
+    answers: { 200: 'AuditEventEnvelope' },
+    errors: ['validation_failed', 'not_found'],
+  })
   async get(@Req() request: FastifyRequest, @Res() reply: FastifyReply): Promise<void> {
     const { org, id } = request.params as { org: string; id: string };
     checkQuery(noParameters, request.query);
@@ -40,6 +56,13 @@ export class AuditReadController {
 
   @Get('resource/name/*')
   @Guarded('readAudit')
+  @Documented({
+    summary: 'List the audit events of a named resource',
+    path: { org: ORG, resourceName: 'name of the resource, percent-encoded; may hold slashes' },
+    query: AuditListDto,
+    answers: { 200: 'AuditEventList' },
+    errors: ['validation_failed', 'invalid_cursor', 'page_too_deep'],
+  })
   listByName(@Req() request: FastifyRequest, @Res() reply: FastifyReply): Promise<void> {
     const { org, '*': resourceName } = request.params as { org: string; '*': string };
     const path = `/audit/org/${org}/resource/name/${encodeURIComponent(resourceName)}`;
@@ -48,6 +71,13 @@ export class AuditReadController {
 
   @Get('resource/id/*')
   @Guarded('readAudit')
+  @Documented({
+    summary: 'List the audit events of a resource by its identifier',
+    path: { org: ORG, resourceId: 'identifier of the resource, percent-encoded; may hold slashes' },
+    query: AuditListDto,
+    answers: { 200: 'AuditEventList' },
+    errors: ['validation_failed', 'invalid_cursor', 'page_too_deep'],
+  })
   listById(@Req() request: FastifyRequest, @Res() reply: FastifyReply): Promise<void> {
     const { org, '*': resourceId } = request.params as { org: string; '*': string };
     const path = `/audit/org/${org}/resource/id/${encodeURIComponent(resourceId)}`;
@@ -56,6 +86,12 @@ export class AuditReadController {
 
   @Get('auditctx')
   @Guarded('readAudit')
+  @Documented({
+    summary: 'List the audit contexts, with the number of events in each',
+    path: { org: ORG },
+    answers: { 200: 'AuditContextList' },
+    errors: ['validation_failed'],
+  })
   async listContexts(@Req() request: FastifyRequest, @Res() reply: FastifyReply): Promise<void> {
     const { org } = request.params as { org: string };
     checkQuery(noParameters, request.query);

@@ -2,6 +2,7 @@ import { Controller, Get } from '@nestjs/common';
 import { ControlError } from '../errors.js';
 import { Readiness } from '../readiness.js';
 import { Guarded } from './access.js';
+import { Documented } from './documented.js';
 
 @Controller('health')
 export class HealthController {
@@ -9,6 +10,7 @@ export class HealthController {
 
   @Get('live')
   @Guarded('public')
+  @Documented({ summary: 'The process runs', answers: { 200: 'Health' }, errors: [] }, true)
   live(): { status: string } {
     return { status: 'ok' };
   }
@@ -16,6 +18,7 @@ export class HealthController {
   /** 200 when everything that was recorded is served; else 503 with what is missing. */
   @Get('ready')
   @Guarded('public')
+  @Documented({ summary: 'Everything that was recorded is served', answers: { 200: 'Health' }, errors: [] }, true)
   ready(): { status: string } {
     const missing = this.readiness.missing();
     if (missing.length > 0) throw new ControlError('not_ready', missing.join('; '), { missing });

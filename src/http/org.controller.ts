@@ -5,6 +5,7 @@ import { CreateOrg } from '../commands/org-create.js';
 import { GetOrg } from '../queries/org-get.js';
 import { Guarded } from './access.js';
 import { callerOf, headerOf } from './caller.js';
+import { Documented } from './documented.js';
 import { compileShape } from './dto/compiled.js';
 import { CreateOrgDto } from './dto/org.js';
 import { checkBody, checkIdempotencyKey } from './request-faults.js';
@@ -21,6 +22,24 @@ export class OrgController {
   /** 201 when the organization can be read; 202 when it is made, but the wait for the views ran out. */
   @Post()
   @Guarded('root')
+  @Documented({
+    summary: "Create an organization, its service account `admin`, and that account's first key, shown this once",
+    idempotent: true,
+    body: { 'application/json': 'CreateOrgDto' },
+    answers: { 201: 'CreatedOrg', 202: 'CreatedOrg' },
+    headers: { location: 'the path of the organization' },
+    errors: [
+      'validation_failed',
+      'malformed_json',
+      'already_exists',
+      'conflict',
+      'idempotency_conflict',
+      'payload_too_large',
+      'unsupported_media_type',
+      'log_unavailable',
+      'outcome_unknown',
+    ],
+  })
   async create(@Req() request: FastifyRequest, @Res() reply: FastifyReply): Promise<void> {
     const body = checkBody<CreateOrgDto>(bodyFaults, request.body);
     const idempotencyKey = checkIdempotencyKey(headerOf(request, 'idempotency-key'));
@@ -37,6 +56,12 @@ export class OrgController {
 
   @Get(':org')
   @Guarded('view')
+  @Documented({
+    summary: 'Read an organization',
+    path: { org: 'name of the organization' },
+    answers: { 200: 'Org' },
+    errors: ['not_found'],
+  })
   async get(@Req() request: FastifyRequest, @Res() reply: FastifyReply): Promise<void> {
     const { org } = request.params as { org: string };
     const text = await this.queries.execute(new GetOrg(org));

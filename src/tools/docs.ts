@@ -1,13 +1,16 @@
+import 'reflect-metadata';
 import { readFileSync, writeFileSync } from 'node:fs';
 import { ERRORS, type ErrorCode } from '../errors.js';
 import { STATUSES } from '../http/statuses.js';
+import { openApiPage } from './openapi.js';
 
 /**
  * Writes the generated pages of `docs/`. With `--check` it writes nothing, and fails where a page differs from what it
  * would write.
  */
-const PAGES: Readonly<Record<string, () => string>> = {
+const PAGES: Readonly<Record<string, () => string | Promise<string>>> = {
   'docs/errors.md': errorsPage,
+  'docs/openapi.json': openApiPage,
 };
 
 function errorsPage(): string {
@@ -33,11 +36,11 @@ ${rows.join('\n')}
 `;
 }
 
-function main(check: boolean): void {
+async function main(check: boolean): Promise<void> {
   const stale: string[] = [];
   for (const [path, render] of Object.entries(PAGES)) {
     const file = new URL(`../../${path}`, import.meta.url);
-    const text = render();
+    const text = await render();
     if (!check) writeFileSync(file, text);
     else if (readFileSync(file, 'utf8') !== text) stale.push(path);
   }
@@ -46,4 +49,4 @@ function main(check: boolean): void {
   process.exitCode = 1;
 }
 
-main(process.argv.includes('--check'));
+await main(process.argv.includes('--check'));

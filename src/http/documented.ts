@@ -1,0 +1,84 @@
+import { applyDecorators } from '@nestjs/common';
+import { ApiHeader, ApiOperation, ApiParam, ApiQuery, ApiResponse, ApiSecurity } from '@nestjs/swagger';
+import type { ErrorCode } from '../errors.js';
+import { shapeSchemas } from './dto/compiled.js';
+import { STATUSES } from './statuses.js';
+
+type Schema = Record<string, unknown>;
+
+/** What the OpenAPI document says of a route, beside what the route itself says. */
+export interface Documentation {
+  readonly summary: string;
+  /** Path parameters: name and meaning. */
+  readonly path?: Readonly<Record<string, string>>;
+  /** The shape of the query parameters. */
+  readonly query?: new () => object;
+  /** Takes an `Idempotency-Key`. */
+  readonly idempotent?: boolean;
+  /** The body by media type: the name of a schema, or a schema. */
+  readonly body?: Readonly<Record<string, string | Schema>>;
+  /** Success answers by status: the name of a schema in `answer-schemas.ts`. */
+  readonly answers: Readonly<Record<number, string>>;
+  /** Headers of the success answers. */
+  readonly headers?: Readonly<Record<string, string>>;
+  readonly errors: readonly ErrorCode[];
+}
+
+/** Every route may answer these. */
+const ALWAYS: readonly ErrorCode[] = ['not_ready', 'internal'];
+const GUARDED: readonly ErrorCode[] = ['unauthenticated', 'forbidden', 'state_unconfirmed'];
+
+export function ref(name: string): Schema {
+  return { $ref: `#/components/schemas/${name}` };
+}
+
+/** Documents a route. `open`: it needs no key. */
+export function Documented(documentation: Documentation, open = false): MethodDecorator {
+  const { summary, path = {}, query, idempotent, body, answers, headers = {}, errors } = documentation;
+  const json = (schema: string) => ({ 'application/json': { schema: ref(schema) } });
+  const answerHeaders = Object.fromEntries(
+    Object.entries(headers).map(([name, description]) => [name, { description, schema: { type: 'string' } }]),
+  );
+  const parts: MethodDecorator[] = [ApiOperation({ summary, ...(body && { requestBody: bodyOf(body) }) })];
+  for (const [name, description] of Object.entries(path)) parts.push(ApiParam({ name, description, type: String }));
+  if (query) parts.push(...queryParameters(query));
+  if (idempotent)
+    parts.push(ApiHeader({ name: 'Idempotency-Key', required: false, schema: KEY, description: KEY_USE }));
+  for (const [status, schema] of Object.entries(answers)) {
+    parts.push(
+      ApiResponse({ status: Number(status), description: summary, headers: answerHeaders, content: json(schema) }),
+    );
+  }
+  const all = [...errors, ...ALWAYS, ...(open ? [] : GUARDED)];
+  for (const [status, codes] of byStatus(all)) {
+    const description = codes.map((code) => `\`${code}\``).join(', ');
+    parts.push(ApiResponse({ status, description, content: json('Error') }));
+  }
+  if (!open) parts.push(ApiSecurity('key'));
+  return applyDecorators(...parts);
+}
+
+const KEY = { type: 'string', minLength: 1, maxLength: 255 };
+const KEY_USE =
+  'The same key stands for the same request: a retry gives the first answer, and another body is refused.';
+
+function bodyOf(body: NonNullable<Documentation['body']>) {
+  const content = Object.entries(body).map(([type, schema]) => [
+    type,
+    { schema: typeof schema === 'string' ? ref(schema) : schema },
+  ]);
+  return { required: true, content: Object.fromEntries(content) };
+}
+
+function queryParameters(shape: new () => object): MethodDecorator[] {
+  const { properties = {} } = shapeSchemas('#/components/schemas/')[shape.name] as {
+    properties?: Record<string, Schema>;
+  };
+  return Object.entries(properties).map(([name, schema]) => ApiQuery({ name, required: false, schema }));
+}
+
+function byStatus(codes: readonly ErrorCode[]): Map<number, ErrorCode[]> {
+  const statuses = new Map<number, ErrorCode[]>();
+  for (const code of codes) statuses.set(STATUSES[code], [...(statuses.get(STATUSES[code]) ?? []), code]);
+  return statuses;
+}

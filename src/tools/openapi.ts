@@ -1,0 +1,27 @@
+import { NestFactory } from '@nestjs/core';
+import { FastifyAdapter } from '@nestjs/platform-fastify';
+import { AppModule, type Parts } from '../app.module.js';
+import { packageVersion } from '../config.js';
+import { openApiDocument } from '../http/openapi.js';
+
+/** The OpenAPI document as text, made from the routes without starting anything. */
+export async function openApiPage(): Promise<string> {
+  // In preview mode nothing is instantiated, so there is nothing for the parts to be.
+  const module = AppModule.of({} as Parts);
+  const app = await NestFactory.create(module, new FastifyAdapter({ skipMiddie: true } as object), {
+    preview: true,
+    logger: false,
+  });
+  const document = openApiDocument(app, packageVersion());
+  await app.close();
+  return `${JSON.stringify(withNamedWildcards(document), null, 2)}\n`;
+}
+
+/** OpenAPI has no wildcard; the name of the parameter says what it stands for. */
+function withNamedWildcards<Document extends { paths: Record<string, unknown> }>(document: Document): Document {
+  const names: Readonly<Record<string, string>> = { name: 'resourceName', id: 'resourceId' };
+  const rename = (path: string) =>
+    path.replace(/\/resource\/(name|id)\/.*$/, (_, by) => `/resource/${by}/{${names[by]}}`);
+  const paths = Object.fromEntries(Object.entries(document.paths).map(([path, item]) => [rename(path), item]));
+  return { ...document, paths };
+}
