@@ -4,10 +4,10 @@ import { CliError, EXIT, UsageError } from './failures.js';
 import type { Settings } from './settings.js';
 import type { Terminal } from './terminal.js';
 
-export const FORMATS = ['text', 'json', 'yaml', 'json-slim', 'yaml-slim', 'tf', 'crd', 'names'] as const;
+const FORMATS = ['text', 'json', 'yaml', 'json-slim', 'yaml-slim', 'tf', 'crd', 'names'] as const;
 export type Format = (typeof FORMATS)[number];
 
-export const TIME_STYLES = ['iso', 'local', 'age'] as const;
+const TIME_STYLES = ['iso', 'local', 'age'] as const;
 export type TimeStyle = (typeof TIME_STYLES)[number];
 
 export interface SvcContext extends BaseContext {
@@ -17,7 +17,7 @@ export interface SvcContext extends BaseContext {
 }
 
 /** The choice that an option's text names; any other text is a usage error that lists the choices. */
-export function choose<T extends string>(option: string, text: string, choices: readonly T[]): T {
+function choose<T extends string>(option: string, text: string, choices: readonly T[]): T {
   const chosen = choices.find((choice) => choice === text);
   if (chosen === undefined) throw new UsageError(`${option} is one of ${choices.join(', ')}, not \`${text}\``);
   return chosen;
@@ -70,10 +70,10 @@ export abstract class ApiCommand extends SvcCommand {
   #settings: Settings | undefined;
   #client: ApiClient | undefined;
 
-  /** Does the command's work; the result is the exit code, 0 by default. */
-  protected abstract run(): Promise<number | void>;
+  /** Does the command's work; the result is the exit code. */
+  protected abstract run(): Promise<number>;
 
-  async execute(): Promise<number | void> {
+  async execute(): Promise<number> {
     // A wrong option is told before anything is sent.
     void [this.format, this.timeStyle, this.limit];
     try {

@@ -10,7 +10,7 @@ const UNIT_MS: Readonly<Record<string, number>> = {
 };
 
 /** Milliseconds of a span such as `7d`, `90m` or `1h30m`. */
-export function parseDuration(option: string, span: string): number {
+function parseDuration(option: string, span: string): number {
   const parts = span.match(/\d+(?:ms|[smhdw])/g) ?? [];
   if (parts.length === 0 || parts.join('') !== span) {
     throw new UsageError(`${option} is a span such as 7d, 12h or 1h30m, not \`${span}\``);

@@ -19,7 +19,7 @@ export function listPath(
   limit: number,
 ): string {
   const { resourceName: name, resourceId: id } = resource;
-  const rest: Record<string, string | undefined> = { ...query, pageSize: String(Math.min(limit, PAGE_SIZE)) };
+  const rest: Record<string, string | undefined> = { pageSize: String(Math.min(limit, PAGE_SIZE)), ...query };
   if (isSegment(name)) {
     return path`/audit/org/${org}/resource/name/${name}` + queryText({ ...rest, resourceId: id });
   }

@@ -34,7 +34,7 @@ export class Interrupted extends CliError {
   }
 }
 
-export interface FieldFault {
+interface FieldFault {
   pointer: string;
   reason: string;
 }
@@ -72,7 +72,7 @@ function describe(body: ErrorBody): string {
 }
 
 /** One line for each fault that `details.fields` names. */
-export function faultLines(body: ErrorBody): string[] {
+function faultLines(body: ErrorBody): string[] {
   const fields = body.details?.fields;
   if (!Array.isArray(fields)) return [];
   return fields.map(({ pointer, reason }) => `${pointer || 'the body'}: ${reason}`);

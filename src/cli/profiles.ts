@@ -25,7 +25,7 @@ export interface Profiles {
 }
 
 /** The folder of the settings: `SVC_CONFIG_DIR`, else `$XDG_CONFIG_HOME/svc`, else what the platform calls for. */
-export async function configDir(env: NodeJS.ProcessEnv): Promise<string> {
+async function configDir(env: NodeJS.ProcessEnv): Promise<string> {
   if (env.SVC_CONFIG_DIR) return env.SVC_CONFIG_DIR;
   if (env.XDG_CONFIG_HOME) return join(env.XDG_CONFIG_HOME, 'svc');
   const { default: envPaths } = await import('env-paths');

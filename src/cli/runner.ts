@@ -35,7 +35,7 @@ export async function runProcess(version: string): Promise<void> {
 }
 
 /** Runs one command line. Never throws: the result is the exit code. */
-export async function run(
+async function run(
   argv: readonly string[],
   { terminal, signal, version }: { terminal: Terminal; signal: AbortSignal; version: string },
 ): Promise<number> {
@@ -45,7 +45,7 @@ export async function run(
     await terminal.flush();
   } catch (error) {
     // After an interruption all kinds of things fail: none of them is news.
-    code = signal.aborted ? EXIT.interrupted : report(error, terminal, argv.includes('--debug') || argv.includes('-d'));
+    code = signal.aborted ? EXIT.interrupted : report(error, terminal, argv.some(asksForDebug));
   }
   terminal.clearProgress();
   return signal.aborted ? EXIT.interrupted : code;
@@ -111,6 +111,8 @@ function applyColor(options: readonly GivenOption[], terminal: Terminal): void {
   const last = options.findLast(({ name, known }) => known && name === '--color');
   if (last) terminal.setColor(last.value === true);
 }
+
+const asksForDebug = (word: string): boolean => word === '--debug' || /^-[kv]*d[kv]*$/.test(word);
 
 const isOn = (options: readonly GivenOption[], name: string): boolean =>
   options.some((option) => option.name === name && option.value === true);

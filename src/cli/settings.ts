@@ -1,7 +1,7 @@
 import { UsageError } from './failures.js';
 import type { Profile } from './profiles.js';
 
-export const DEFAULT_ENDPOINT = 'http://127.0.0.1:8080';
+const DEFAULT_ENDPOINT = 'http://127.0.0.1:8080';
 
 /** What the flags of one call say; an empty text counts as not given. */
 export interface RequestFlags {

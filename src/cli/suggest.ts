@@ -17,16 +17,19 @@ function distance(from: string, to: string): number {
   return last[to.length] ?? 0;
 }
 
-/** The candidates that the user may have meant, nearest first: at most three. */
+/** The candidates that the user may have meant, nearest first: at most three, and none much farther than the nearest. */
 export function suggest(typed: string, candidates: readonly string[]): string[] {
   const limit = Math.max(1, Math.min(3, Math.floor(typed.length / 2)));
-  return [...new Set(candidates)]
+  const near = [...new Set(candidates)]
     .map((candidate) => ({
       candidate,
       far: typed.length >= 2 && candidate.startsWith(typed) ? 0.5 : distance(typed, candidate),
     }))
     .filter(({ far }) => far <= limit)
-    .sort((a, b) => a.far - b.far || (a.candidate < b.candidate ? -1 : 1))
+    .sort((a, b) => a.far - b.far || (a.candidate < b.candidate ? -1 : 1));
+  const nearest = near[0]?.far ?? 0;
+  return near
+    .filter(({ far }) => far <= nearest + 1)
     .slice(0, 3)
     .map(({ candidate }) => candidate);
 }

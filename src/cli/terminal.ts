@@ -1,4 +1,3 @@
-import { once } from 'node:events';
 import type { ReadStream, WriteStream } from 'node:tty';
 import { escapeLine, escapeLines } from './escape.js';
 import { CliError, EXIT, Interrupted, UsageError } from './failures.js';
@@ -80,7 +79,7 @@ export class Terminal {
     if (this.#closed || text === '') return;
     this.clearProgress();
     const { stdout } = this.#streams;
-    if (!stdout.write(text)) await Promise.race([once(stdout, 'drain'), once(stdout, 'close')]).catch(() => {});
+    if (!stdout.write(text)) await drained(stdout);
   }
 
   /** Resolves when everything written has left; fails if it could not (a full disk, say). */
@@ -136,8 +135,9 @@ export class Terminal {
   }
 
   async #readHidden(prompt: string): Promise<string> {
-    this.#streams.stderr.write(prompt);
+    // Echo goes off before the prompt invites anyone to type.
     this.stdin.setRawMode(true).setEncoding('utf8');
+    this.#streams.stderr.write(prompt);
     try {
       let text = '';
       for await (const chunk of this.stdin) {
@@ -156,6 +156,17 @@ export class Terminal {
     if (this.#color !== undefined) return this.#color;
     return this.#streams[stream].isTTY === true && !this.#env.NO_COLOR && this.#env.TERM !== 'dumb';
   }
+}
+
+/** Resolves when the stream takes more, or never will again. */
+function drained(stream: WriteStream): Promise<void> {
+  return new Promise((resolve) => {
+    const done = () => {
+      for (const event of ['drain', 'close', 'error']) stream.off(event, done);
+      resolve();
+    };
+    for (const event of ['drain', 'close', 'error']) stream.on(event, done);
+  });
 }
 
 /** What a line editor does with typed keys, as far as a secret needs it. */

@@ -72,6 +72,7 @@ class AuditList extends ApiCommand {
         'All failures of one person, as JSON',
         'svc audit list --subject-email ann@example.com --result-status DENIED --max 0 -o json',
       ],
+      ['The second page of ten', 'svc audit list --resource-name web --page 2 --page-size 10'],
       ['In the order the log took them', 'svc audit list --context default --order received --max -1'],
     ],
   });
@@ -92,18 +93,35 @@ class AuditList extends ApiCommand {
   to = Option.String('--to', { description: 'instant behind the last, ISO 8601' });
   until = Option.String('--until', { description: 'the same as a span back from now' });
   order = Option.String('--order', { description: 'received: in the order of the log, oldest first' });
+  page = Option.String('--page', { description: 'show this page alone, from 1, in place of --max' });
+  pageSize = Option.String('--page-size', { description: 'events on a page with --page, 1 to 1000; default 50' });
   protected override readonly unavailable = unavailable;
 
-  protected async run(): Promise<void> {
-    const query = this.#query();
+  protected async run(): Promise<number> {
+    const page = this.#page();
+    const query = { ...this.#query(), ...page };
     const org = await this.requireOrg();
     await this.requireToken();
     const [client, { listEvents, listPath }] = await Promise.all([this.client(), import('../event-list.js')]);
     const { openList } = await import('../output/document.js');
     const { eventForms } = await import('../output/events.js');
     const sink = openList(this.terminal, this.format, eventForms(this.terminal, this.timeStyle));
-    const start = listPath(org, { resourceName: this.resourceName, resourceId: this.resourceId }, query, this.limit);
-    await listEvents({ client, sink, start, limit: this.limit, stopped: () => this.terminal.outputClosed });
+    const limit = page ? Number(page.pageSize) : this.limit;
+    const start = listPath(org, { resourceName: this.resourceName, resourceId: this.resourceId }, query, limit);
+    await listEvents({ client, sink, start, limit, stopped: () => this.terminal.outputClosed });
+    return EXIT.ok;
+  }
+
+  /** The one page that was asked for, or nothing: then `next` links are followed up to --max. */
+  #page(): { page: string; pageSize: string } | undefined {
+    if (this.page === undefined) {
+      if (this.pageSize !== undefined) throw new UsageError('--page-size goes with --page');
+      return undefined;
+    }
+    const { page, pageSize = '50' } = this;
+    if (!/^[1-9]\d{0,8}$/.test(page)) throw new UsageError('--page is a whole number from 1');
+    if (!/^([1-9]\d{0,2}|1000)$/.test(pageSize)) throw new UsageError('--page-size is a whole number from 1 to 1000');
+    return { page, pageSize };
   }
 
   #query(): Record<string, string | undefined> {

@@ -1,6 +1,6 @@
 import { Option } from 'clipanion';
 import { ApiCommand } from '../command.js';
-import { UsageError } from '../failures.js';
+import { EXIT, UsageError } from '../failures.js';
 
 interface ShownOrg {
   name?: unknown;
@@ -55,7 +55,7 @@ class OrgCreate extends OrgCommand {
   description = Option.String('--description,--desc', { description: 'description; default: the name' });
   tags = Option.Array('--tag', { description: 'a tag KEY=VALUE; may be given several times' });
 
-  protected async run(): Promise<void> {
+  protected async run(): Promise<number> {
     const body = {
       name: this.name,
       ...(this.description !== undefined && { description: this.description }),
@@ -73,6 +73,7 @@ class OrgCreate extends OrgCommand {
     });
     await this.show(answer);
     this.terminal.note('the key is shown this once: store it now, for example with `svc login`');
+    return EXIT.ok;
   }
 }
 
@@ -88,11 +89,12 @@ class OrgGet extends OrgCommand {
 
   ref = Option.String({ name: 'ref', required: false });
 
-  protected async run(): Promise<void> {
+  protected async run(): Promise<number> {
     const org = await this.requireOrg(this.ref);
     await this.requireToken();
     const [client, { path }] = await Promise.all([this.client(), import('../api-client.js')]);
     await this.show(await client.call({ method: 'GET', path: path`/org/${org}`, on: 'api', retry: 'safe' }));
+    return EXIT.ok;
   }
 }
 

@@ -15,8 +15,7 @@ const isSlim = (format: DocumentFormat): boolean => format.endsWith('-slim');
 const isJson = (format: DocumentFormat): boolean => format.startsWith('json');
 
 /** A resource without what the service assigned. */
-export const slim = (resource: string): string =>
-  objectText(members(resource).filter(({ name }) => !ASSIGNED.has(name)));
+const slim = (resource: string): string => objectText(members(resource).filter(({ name }) => !ASSIGNED.has(name)));
 
 /** Shows one resource. */
 export async function showResource(terminal: Terminal, format: DocumentFormat, resource: string): Promise<void> {

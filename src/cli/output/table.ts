@@ -15,6 +15,10 @@ const GAP = '  ';
 const NARROWEST = 8;
 const EMPTY = '-';
 const graphemes = new Intl.Segmenter();
+const PLAIN = /^[\x20-\x7e]*$/;
+
+/** Display cells; plain text, by far the most of it, is measured without the costly look at each character. */
+const cellsOf = (text: string): number => (PLAIN.test(text) ? text.length : stringWidth(text));
 
 /**
  * Prints rows in aligned columns, batch by batch: a column grows when a later batch needs more, so that a list of any
@@ -34,7 +38,7 @@ export class TablePrinter<T> {
   async print(items: readonly T[]): Promise<void> {
     const rows = items.map((item) => this.columns.map((column) => escapeLine(column.value(item)) || EMPTY));
     this.#widths = this.#widths.map((width, column) =>
-      rows.reduce((widest, row) => Math.max(widest, stringWidth(row[column] ?? '')), width),
+      rows.reduce((widest, row) => Math.max(widest, cellsOf(row[column] ?? '')), width),
     );
     const widths = this.terminal.isTTY ? this.#fit(this.terminal.width) : this.#widths;
     const lines = rows.map((row, index) => this.#line(row, widths, (column) => column.style?.(items[index] as T)));
@@ -63,7 +67,7 @@ export class TablePrinter<T> {
         const shown = cut(cell, width);
         const style = styleOf(this.columns[index] as Column<T>);
         const painted = style ? this.terminal.paint(style, shown) : shown;
-        return index === last ? painted : painted + ' '.repeat(Math.max(0, width - stringWidth(shown)));
+        return index === last ? painted : painted + ' '.repeat(Math.max(0, width - cellsOf(shown)));
       })
       .join(GAP);
   }
@@ -87,11 +91,11 @@ export class TablePrinter<T> {
 
 /** The text within so many display cells, its end marked where it was cut; characters stay whole. */
 function cut(text: string, width: number): string {
-  if (stringWidth(text) <= width) return text;
+  if (cellsOf(text) <= width) return text;
   let kept = '';
   let cells = 0;
   for (const { segment } of graphemes.segment(text)) {
-    cells += stringWidth(segment);
+    cells += cellsOf(segment);
     if (cells > width - 1) break;
     kept += segment;
   }

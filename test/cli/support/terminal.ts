@@ -1,0 +1,26 @@
+import { spawn, spawnSync } from 'node:child_process';
+import { MAIN, NODE } from './svc.js';
+
+/** util-linux's `script`: gives a program a terminal of its own. Tests that need one are skipped where it is missing. */
+const PROGRAM = '/usr/bin/script';
+
+export const withTerminal = spawnSync(PROGRAM, ['--version']).status === 0 ? it : it.skip;
+
+/**
+ * Runs `svc` on a terminal of 100 columns and types the keys once it asks for a key. The result is all that the screen
+ * got, and at its end `code <exit code>`.
+ */
+export async function svcOnTerminal(args: string, env: Record<string, string>, keys = ''): Promise<string> {
+  const command = `stty cols 100; '${NODE}' '${MAIN}' ${args}; echo "code $?"`;
+  const child = spawn(PROGRAM, ['-qec', command, '/dev/null'], {
+    env: { PATH: process.env.PATH ?? '', TERM: 'xterm', TZ: 'UTC', ...env },
+  });
+  let screen = '';
+  child.stdout.setEncoding('utf8').on('data', (chunk: string) => {
+    const asked = screen.includes('Key: ');
+    screen += chunk;
+    if (!asked && screen.includes('Key: ')) child.stdin.write(keys);
+  });
+  await new Promise((closed) => child.on('close', closed));
+  return screen.replaceAll('\r\n', '\n');
+}

@@ -1,0 +1,114 @@
+import { svc } from './support/svc.js';
+
+const COMMANDS = [
+  'audit get',
+  'audit list',
+  'audit publish',
+  'login',
+  'org create',
+  'org get',
+  'profile create',
+  'profile delete',
+  'profile get',
+  'profile set-default',
+  'profile token',
+  'profile update',
+];
+
+describe('help', () => {
+  it.each([[['--version']], [['--version', '--no-color']]])('%j', async (args) => {
+    const { code, stdout } = await svc(args);
+    expect([code, stdout]).toEqual([0, expect.stringMatching(/^\d+\.\d+\.\d+\n$/)]);
+  });
+
+  it.each([[[]], [['--help']], [['-h']], [['help']], [['--color', 'false']]])('svc %j', async (args) => {
+    const { code, stdout, stderr } = await svc(args);
+    expect([code, stderr]).toEqual([0, '']);
+    for (const family of ['audit', 'login', 'org', 'profile']) expect(stdout).toContain(`\n  ${family} `);
+  });
+
+  it.each([[['audit']], [['audit', '--help']], [['--help', 'audit']], [['help', 'audit']]])('svc %j', async (args) => {
+    const { code, stdout } = await svc(args);
+    expect(code).toBe(0);
+    for (const leaf of ['publish', 'get', 'list']) expect(stdout).toContain(`audit ${leaf} `);
+  });
+
+  it.each(COMMANDS)('svc %s --help', async (command) => {
+    const { code, stdout, stderr } = await svc([...command.split(' '), '--help']);
+    expect([code, stderr]).toEqual([0, '']);
+    expect(stdout).toContain(`\n  svc ${command}`);
+    for (const section of ['Usage\n', 'Common options\n', '-h, --help', 'Examples\n'])
+      expect(stdout).toContain(section);
+    expect(stdout).not.toContain('#0');
+  });
+
+  it('lists the common options for every command of the service', async () => {
+    const { stdout } = await svc(['org', 'get', '--help']);
+    for (const option of ['--profile', '--org', '-o, --output', '--color', '--ts', '--max', '--token', '--endpoint']) {
+      expect(stdout).toContain(`  ${option}`);
+    }
+    for (const option of ['-k, --insecure', '-v, --verbose', '-d, --debug']) expect(stdout).toContain(`  ${option}`);
+  });
+
+  it('is shown wherever --help stands', async () => {
+    const { stdout } = await svc(['--help', 'audit', 'get', 'some-id', '--max', '3']);
+    expect(stdout).toContain('svc audit get <id>');
+  });
+
+  it('has bold titles only where colours are wanted', async () => {
+    expect((await svc(['--help'])).stdout).not.toContain('\u001b');
+    expect((await svc(['--help', '--color'], { env: { NO_COLOR: '1' } })).stdout).toContain('\u001b[1mUsage');
+  });
+});
+
+describe('a command line that means nothing: exit code 2, said on standard error', () => {
+  it.each([
+    [['adit'], 'unknown command `adit`', 'did you mean `audit`?'],
+    [['audit', 'lst'], 'unknown command `lst`', 'did you mean `list`?'],
+    [['audit', 'list', '--maxx', '3'], 'unknown option --maxx', 'did you mean `--max`?'],
+    [['--hlep'], 'unknown option --hlep', 'did you mean `--help`?'],
+    [['audit', 'get'], '<id> is missing', 'see `svc audit get --help`'],
+    [['org', 'create'], '--name is required', ''],
+    [['org', 'get', 'a', 'b'], 'unexpected word `b`', ''],
+    [['audit', 'list', '--max'], '--max needs a value', ''],
+    [['audit', 'list', '--max', 'many'], '--max is a whole number, not `many`', ''],
+    [['audit', 'list', '-o', 'xml'], '--output is one of text, json', ''],
+    [['audit', 'list', '-o', 'tf'], '--output tf is not available for audit events', ''],
+    [['audit', 'list', '-o', 'crd'], '--output crd is not available for audit events', ''],
+    [['audit', 'list', '--ts', 'utc'], '--ts is one of iso, local, age', ''],
+    [['audit', 'list', '--since', 'yesterday'], '--since is a span such as 7d', ''],
+    [['audit', 'list', '--from', 'yesterday'], '--from is an ISO 8601 instant', ''],
+    [['audit', 'list', '--from', '2024-01-01', '--since', '7d'], 'give --from or --since, not both', ''],
+    [['audit', 'list', '--order', 'newest'], '--order is `received`', ''],
+    [['audit', 'list'], 'no organization', ''],
+    [['audit', 'publish'], 'no event', ''],
+    [['audit', 'publish', '-f', 'x', '--resource-name', 'y'], 'exclude each other', ''],
+    [['audit', 'list', '--org', 'a', '--endpoint', 'ftp://x'], 'is not an address', ''],
+    [['audit', 'list', '--org', '..', '--token', 't'], "`..` is not an organization's name", ''],
+    [['profile', 'create', '../x'], 'is not a profile name', ''],
+  ])('svc %j', async (args, message, hint) => {
+    const { code, stdout, stderr } = await svc(args);
+    expect([code, stdout]).toEqual([2, '']);
+    expect(stderr).toContain(`error: `);
+    expect(stderr).toContain(message);
+    expect(stderr).toContain(hint);
+    expect(stderr).not.toMatch(/\n\s+at /);
+  });
+
+  it('never shows a control character of what was typed', async () => {
+    const { stderr } = await svc(['\u001b[2Jx\u202e']);
+    expect(stderr).toContain('unknown command `\\u001b[2Jx\\u202e`');
+  });
+});
+
+describe('no token', () => {
+  it.each([
+    [['audit', 'list']],
+    [['audit', 'get', 'x']],
+    [['org', 'get']],
+    [['audit', 'publish', '--resource-name', 'x']],
+  ])('svc %j ends with 4', async (args) => {
+    const { code, stderr } = await svc([...args, '--org', 'acme']);
+    expect([code, stderr]).toEqual([4, expect.stringContaining('svc login')]);
+  });
+});
