@@ -46,7 +46,7 @@ export class Help {
     const common = options.filter((option) => isCommon(option.definition));
     const helpRow = { definition: '-h,--help', description: 'show this help' };
     const rows = [...own, ...common, helpRow].map((option) => ({
-      left: option.definition.replace(',', ', ').replace(' #0', ' <value>').padStart(0),
+      left: option.definition.replace(',', ', ').replace(' #0', ' <value>'),
       right: oneLine(option.description ?? ''),
     }));
     const lines = table(rows);

@@ -2,6 +2,7 @@ import 'reflect-metadata';
 import { readFileSync, writeFileSync } from 'node:fs';
 import { ERRORS, type ErrorCode } from '../errors.js';
 import { STATUSES } from '../http/statuses.js';
+import { cliPage } from './cli-page.js';
 import { openApiPage } from './openapi.js';
 
 /**
@@ -10,6 +11,7 @@ import { openApiPage } from './openapi.js';
  */
 const PAGES: Readonly<Record<string, () => string | Promise<string>>> = {
   'docs/errors.md': errorsPage,
+  'docs/cli.md': cliPage,
   'docs/openapi.json': openApiPage,
 };
 
