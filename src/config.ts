@@ -1,4 +1,5 @@
 import { readFileSync } from 'node:fs';
+import { isIP } from 'node:net';
 
 export interface Config {
   readonly host: string;
@@ -74,8 +75,25 @@ export function readConfig(env: Readonly<Record<string, string | undefined>>): C
     trustedProxies: list('CONTROL_TRUSTED_PROXIES', ''),
     logLevel: oneOf('CONTROL_LOG_LEVEL', LOG_LEVELS, 'info'),
   };
+  const bad = config.trustedProxies.filter((range) => !isAddressRange(range));
+  if (bad.length > 0)
+    faults.push('CONTROL_TRUSTED_PROXIES: must list IP addresses or CIDR ranges, separated by commas');
   if (faults.length > 0) throw new ConfigError(faults);
   return config;
+}
+
+function isAddressRange(text: string): boolean {
+  const [address = '', prefix, ...rest] = text.split('/');
+  const version = isIP(address);
+  const bits = prefix === undefined ? 0 : Number(prefix);
+  return (
+    version > 0 &&
+    rest.length === 0 &&
+    prefix !== '' &&
+    Number.isInteger(bits) &&
+    bits >= 0 &&
+    bits <= (version === 4 ? 32 : 128)
+  );
 }
 
 /** The version in the package's own description. */

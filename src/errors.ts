@@ -19,6 +19,10 @@ export const ERRORS = {
     when: '`page` and `pageSize` reach past the first 10,000 events.',
     remedy: 'Follow the `next` links: their cursor has no depth limit.',
   },
+  builtin_tag: {
+    when: 'The request sets, changes or removes a tag beginning with `svc/`.',
+    remedy: 'Leave such tags alone: the service sets them.',
+  },
   unauthenticated: {
     when: 'The `Authorization` header is missing, malformed, or carries a key that is unknown, revoked or expired.',
     remedy: 'Send `Authorization: Bearer <key>` with a valid key.',

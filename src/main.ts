@@ -1,7 +1,8 @@
 import 'reflect-metadata';
 import { pino } from 'pino';
 import { ConfigError, readConfig } from './config.js';
-import { StoreUnusable } from './event-log/event-log.js';
+import { CorruptRecord, PositionOutOfRange, StoreUnusable } from './event-log/event-log.js';
+import { UnreadableRecord } from './event-log/record-schema.js';
 import { rootKeyFile } from './root-key.js';
 import { type Service, startService } from './service.js';
 
@@ -39,9 +40,11 @@ The log is new. Make an organization, and get its first key, with the root key${
 `;
 }
 
+const KNOWN = [ConfigError, StoreUnusable, CorruptRecord, PositionOutOfRange, UnreadableRecord];
+
 /** Faults that the operator can mend are told in a sentence; others with all there is. */
 function die(error: unknown): never {
-  const known = error instanceof ConfigError || error instanceof StoreUnusable || isListenFault(error);
+  const known = KNOWN.some((kind) => error instanceof kind) || isListenFault(error);
   process.stderr.write(
     `control-service: ${known ? (error as Error).message : ((error as Error)?.stack ?? String(error))}\n`,
   );

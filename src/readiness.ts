@@ -11,6 +11,10 @@ export class Readiness {
     private readonly projections: ReadonlyMap<string, ProjectionRunner>,
   ) {}
 
+  get isStopping(): boolean {
+    return this.stopping;
+  }
+
   stop(): void {
     this.stopping = true;
   }

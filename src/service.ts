@@ -39,39 +39,38 @@ export interface Service {
 /** How long sync publishes may still wait for the projection when the process stops. */
 const LAST_WAIT_MS = 3_000;
 
-/** Starts everything that the roles ask for; resolves when it listens and is caught up with the log. */
+/**
+ * Starts everything that the roles ask for; resolves when it listens and is caught up with the log. What was started is
+ * stopped in the opposite order: by `stop`, and also when the start fails half-way.
+ */
 export async function startService(config: Config, logger: Logger): Promise<Service> {
-  const stopped = new AbortController();
-  const { parts, projections } = await compose(config, logger);
-  const loops = [parts.state.run(stopped.signal), ...projections.map((runner) => runner.run(stopped.signal))];
-  const failure = failureOf(loops);
-  const app = await serve(parts, logger);
-  await Promise.race([caughtUp(parts.readiness), failure]);
-  return {
-    url: urlOf(config, app),
-    isNew: parts.state.fold.commands.size === 0,
-    failure,
-    async stop() {
-      parts.readiness.stop();
-      const lastWait = setTimeout(() => parts.waiters.close(), LAST_WAIT_MS);
-      await app.close();
-      clearTimeout(lastWait);
-      parts.waiters.close();
-      stopped.abort();
-      await Promise.allSettled(loops);
-      await parts.model.close();
-      await parts.log.close();
-    },
-  };
+  const started = new AsyncDisposableStack();
+  try {
+    const { parts, projections } = await compose(config, logger, started);
+    const failure = runLoops(parts, projections, started);
+    const url = await serve(parts, logger, started);
+    await Promise.race([caughtUp(parts.readiness), failure]);
+    const isNew = parts.state.fold.commands.size === 0;
+    return { url, isNew, failure, stop: () => started.disposeAsync() };
+  } catch (error) {
+    await started.disposeAsync();
+    throw error;
+  }
 }
 
-async function compose(config: Config, logger: Logger): Promise<{ parts: Parts; projections: ProjectionRunner[] }> {
+async function compose(
+  config: Config,
+  logger: Logger,
+  started: AsyncDisposableStack,
+): Promise<{ parts: Parts; projections: ProjectionRunner[] }> {
   const clock = systemClock;
   const ids = systemIds(clock);
   prepareFolder(config.dataDir);
   const log = await EmbeddedEventLog.open({ file: join(config.dataDir, 'log.db'), clock });
+  started.defer(() => log.close());
   const file = join(config.dataDir, 'read-model.db');
   const model = await EmbeddedReadModel.open({ file, logId: log.id, head: (topic) => log.head(topic) });
+  started.defer(() => model.close());
   const feed = new InProcessProgressFeed();
   const state = new ControlState(log);
   const runners = new Map(
@@ -95,6 +94,25 @@ async function compose(config: Config, logger: Logger): Promise<{ parts: Parts; 
   return { parts, projections: [...runners.values()] };
 }
 
+/** Runs the fold and the projections; the answer rejects when one of them cannot go on, and never resolves. */
+function runLoops(
+  parts: Parts,
+  projections: readonly ProjectionRunner[],
+  started: AsyncDisposableStack,
+): Promise<never> {
+  const stop = new AbortController();
+  const loops = [parts.state.run(stop.signal), ...projections.map((runner) => runner.run(stop.signal))];
+  started.defer(async () => {
+    stop.abort();
+    await Promise.allSettled(loops);
+  });
+  const failure = new Promise<never>((_resolve, reject) => {
+    for (const loop of loops) loop.catch(reject);
+  });
+  failure.catch(() => undefined);
+  return failure;
+}
+
 function prepareFolder(folder: string): void {
   try {
     mkdirSync(folder, { recursive: true, mode: 0o700 });
@@ -105,8 +123,9 @@ function prepareFolder(folder: string): void {
   }
 }
 
-async function serve(parts: Parts, logger: Logger): Promise<NestFastifyApplication> {
-  const { config, ids, state, readiness } = parts;
+/** Listens; answers the address. */
+async function serve(parts: Parts, logger: Logger, started: AsyncDisposableStack): Promise<string> {
+  const { config, ids, state, readiness, waiters } = parts;
   const adapter = fastifyAdapter(config, logger, ids);
   const server = adapter.getInstance();
   const routes = prepareServer(server, new AccessCheck(state, keyHash(parts.rootKey)), readiness);
@@ -115,26 +134,19 @@ async function serve(parts: Parts, logger: Logger): Promise<NestFastifyApplicati
     bodyParser: false,
     abortOnError: false,
   });
+  started.defer(async () => {
+    readiness.stop();
+    const lastWait = setTimeout(() => waiters.close(), LAST_WAIT_MS);
+    await app.close();
+    clearTimeout(lastWait);
+    waiters.close();
+  });
   app.useGlobalFilters(new ErrorFilter());
   await app.init();
   refuseOtherMethods(server, routes);
   await app.listen(config.port, config.host);
-  return app;
-}
-
-function urlOf(config: Config, app: NestFastifyApplication): string {
   const { port } = app.getHttpServer().address() as AddressInfo;
-  const host = config.host.includes(':') ? `[${config.host}]` : config.host;
-  return `http://${host}:${port}`;
-}
-
-/** The first failure of any loop. A loop that ends in order says nothing. */
-function failureOf(loops: readonly Promise<void>[]): Promise<never> {
-  const failure = new Promise<never>((_resolve, reject) => {
-    for (const loop of loops) loop.catch(reject);
-  });
-  failure.catch(() => undefined);
-  return failure;
+  return `http://${config.host.includes(':') ? `[${config.host}]` : config.host}:${port}`;
 }
 
 async function caughtUp(readiness: Readiness): Promise<void> {

@@ -25,7 +25,8 @@ export class ControlState {
   private readonly watchers = new Set<Watcher>();
   /** Commands whose record was void, until the one who sent it has asked. */
   private readonly voided = new Map<string, Set<number>>();
-  private confirming: Promise<void> | undefined;
+  private confirming: Promise<void> = Promise.resolve();
+  private nextConfirm: Promise<void> | undefined;
 
   constructor(private readonly log: EventLog) {}
 
@@ -51,14 +52,19 @@ export class ControlState {
   }
 
   /**
-   * Resolves when the fold has everything that was in the log at the call. Calls at the same time share one look at the
-   * log. Throws `state_unconfirmed` when that takes too long: then nothing may be refused on the ground of this state.
+   * Resolves when the fold has everything that was in the log at the call. Throws `state_unconfirmed` when that takes
+   * too long: then nothing may be refused on the ground of this state. Calls share a look at the log, but only one that
+   * begins after they were made.
    */
   confirm(): Promise<void> {
-    this.confirming ??= this.catchUp().finally(() => {
-      this.confirming = undefined;
-    });
-    return this.confirming;
+    this.nextConfirm ??= this.confirming
+      .catch(() => undefined)
+      .then(() => {
+        this.nextConfirm = undefined;
+        this.confirming = this.catchUp();
+        return this.confirming;
+      });
+    return this.nextConfirm;
   }
 
   private async catchUp(): Promise<void> {

@@ -8,7 +8,7 @@ export type Topic = 'audit' | 'control' | 'audit.dead';
 
 export interface LogEntry {
   readonly topic: Topic;
-  /** Records of one key go to one partition, so they keep their order. */
+  /** Records of one key go to one partition, so they keep their order. Keys, names and values of headers are UTF-8. */
   readonly key: string;
   /** Small facts about the record that a reader needs before parsing it. `v`, the schema's version, is always there. */
   readonly headers: Readonly<Record<string, string>>;
@@ -22,11 +22,14 @@ export interface Position {
 }
 
 export interface LogRecord extends LogEntry, Position {
-  /** When the log took the record, in milliseconds: the same at every reading, so a rebuild gives the same times. */
+  /**
+   * When the log took the record, in milliseconds: the same at every reading, so a rebuild gives the same times. It does
+   * not decrease within a partition as long as the log's own clock does not; order by offset, never by time.
+   */
   readonly time: number;
 }
 
-/** Next offset to read, by partition; an absent partition stands at 0. */
+/** Next offset to read, by partition; an absent partition stands at 0, one that the topic does not have is passed over. */
 export type Offsets = Readonly<Record<number, number>>;
 
 export interface Batch {
@@ -40,7 +43,10 @@ export interface Batch {
 export interface Consumer {
   /** Processes that name the same group share the partitions out among themselves; each partition has one owner. */
   readonly group: string;
-  /** Called whenever partitions are taken over; answers where to start in each. The log keeps no place of its own. */
+  /**
+   * Called whenever partitions are taken over; answers where to start in each. The log keeps no place of its own. A
+   * rejection ends `consume` with that error.
+   */
   assigned(partitions: readonly number[]): Promise<Offsets>;
   /**
    * Called with one batch of a partition at a time, in order; other partitions may go on meanwhile. The next batch of
@@ -55,12 +61,13 @@ export interface EventLog {
 
   /**
    * Appends all entries, in order within a partition, and resolves with their positions (same order as the entries)
-   * when every one is durable: fsync, or `acks=all`.
+   * when every one is durable: fsync, or `acks=all`. Calls of one process keep their order within a partition too,
+   * whether they are awaited or not.
    *
    * Rejects with a `ControlError`:
-   * - `payload_too_large`: an entry alone is larger than the log takes. Nothing was appended.
-   * - `log_unavailable`: the log is down, out of space, or its bounded queue is full. Nothing was appended.
-   * - `outcome_unknown`: any of the entries may have been appended.
+   * - `payload_too_large`: an entry alone (key, headers and value) is larger than the log takes. Nothing was appended.
+   * - `log_unavailable`: the log is down, closed, out of space, or its bounded queue is full. Nothing was appended.
+   * - `outcome_unknown`: any of the entries may have been appended; those that were are read like all others, soon.
    *
    * Never drops an entry that it acknowledged. May append an entry twice (at least once): readers remove duplicates
    * by identifier.
@@ -73,7 +80,7 @@ export interface EventLog {
    * The next batch is fetched when the consumer asks for it.
    *
    * Throws `PositionOutOfRange` when `from` is behind the oldest record or beyond the head: never a silent reset.
-   * Throws `CorruptRecord` at a record whose bytes are not those that were appended.
+   * Throws `CorruptRecord` at a record whose bytes are not those that were appended, after everything before it.
    */
   read(topic: Topic, from: Offsets, signal: AbortSignal): AsyncIterable<Batch>;
 

@@ -8,7 +8,7 @@ import type { SentAuditEvent } from '../model/audit-event.js';
 import { CLOCK } from '../tokens.js';
 import { Guarded } from './access.js';
 import { type BulkItem, bulkItems } from './bulk-items.js';
-import { headerOf, publicationOf } from './caller.js';
+import { publicationOf, textHeaderOf } from './caller.js';
 import { Documented, ref } from './documented.js';
 import { AuditPublishDto } from './dto/audit-list.js';
 import { compileShape } from './dto/compiled.js';
@@ -59,7 +59,7 @@ export class AuditPublishController {
     const { org, contextName } = request.params as ContextPath;
     checkContext(contextName);
     const mode = modeOf(request);
-    const idempotencyKey = checkIdempotencyKey(headerOf(request, 'idempotency-key'));
+    const idempotencyKey = checkIdempotencyKey(textHeaderOf(request, 'idempotency-key'));
     const item = { event: this.eventOf(request.body), ...(idempotencyKey !== undefined && { idempotencyKey }) };
     const command = new PublishAuditEvents([item], mode, { ...publicationOf(request), contextName });
     const [published] = await this.commands.execute(command);
@@ -115,7 +115,7 @@ export class AuditPublishController {
 }
 
 function modeOf(request: FastifyRequest): 'sync' | 'async' {
-  return checkQuery<AuditPublishDto>(queryFaults, request.query).async === 'true' ? 'async' : 'sync';
+  return checkQuery<AuditPublishDto>(queryFaults, request).async === 'true' ? 'async' : 'sync';
 }
 
 /** The log took nothing at all: then the whole request is refused, with its Retry-After. */

@@ -48,7 +48,7 @@ export class AuditReadController {
   })
   async get(@Req() request: FastifyRequest, @Res() reply: FastifyReply): Promise<void> {
     const { org, id } = request.params as { org: string; id: string };
-    checkQuery(noParameters, request.query);
+    checkQuery(noParameters, request);
     const event = await this.queries.execute(new GetAuditEvent(org, id));
     const self = `/audit/org/${org}/id/${encodeURIComponent(id)}`;
     sendJson(reply, eventEnvelope(event, { id }, [{ rel: 'self', href: self }]));
@@ -94,7 +94,7 @@ export class AuditReadController {
   })
   async listContexts(@Req() request: FastifyRequest, @Res() reply: FastifyReply): Promise<void> {
     const { org } = request.params as { org: string };
-    checkQuery(noParameters, request.query);
+    checkQuery(noParameters, request);
     const self = `/audit/org/${org}/auditctx`;
     const contexts = await this.queries.execute(new ListAuditContexts(org));
     const items = contexts.map(({ name, count }) => ({
@@ -111,7 +111,7 @@ export class AuditReadController {
 
   private async list(request: FastifyRequest, reply: FastifyReply, path: string, fixed: AuditFilters): Promise<void> {
     const { org } = request.params as { org: string };
-    const parameters = checkQuery<AuditListDto>(listFaults, request.query);
+    const parameters = checkQuery<AuditListDto>(listFaults, request);
     checkTogether(parameters, fixed);
     const { fromEvent, toEvent, order = 'newest', page, pageSize = '50', cursor, ...given } = parameters;
     const from = fromEvent === undefined ? undefined : parseInstant(fromEvent);

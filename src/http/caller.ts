@@ -1,3 +1,4 @@
+import { isUtf8 } from 'node:buffer';
 import type { FastifyRequest } from 'fastify';
 import type { Publication } from '../model/audit-event.js';
 import type { Caller } from '../model/control-fold.js';
@@ -21,8 +22,10 @@ export function publicationOf(request: FastifyRequest): Omit<Publication, 'id' |
   };
 }
 
-/** The one value of a header that may stand once. */
-export function headerOf(request: FastifyRequest, name: string): string | undefined {
+/** A header that may be any text: Node reads its bytes as Latin-1, clients write UTF-8. */
+export function textHeaderOf(request: FastifyRequest, name: string): string | undefined {
   const value = request.headers[name];
-  return Array.isArray(value) ? value.join(', ') : value;
+  if (typeof value !== 'string') return value?.join(', ');
+  const bytes = Buffer.from(value, 'latin1');
+  return isUtf8(bytes) ? bytes.toString() : value;
 }

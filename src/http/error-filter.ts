@@ -18,5 +18,6 @@ export function sendError(thrown: unknown, request: FastifyRequest, reply: Fasti
   if (reply.sent) return;
   // A client that is refused before its body was read would go on sending it.
   if (!request.raw.complete && body.status === 413) reply.header('connection', 'close');
+  reply.header('x-request-id', request.id);
   reply.code(body.status).headers(errorHeaders(error)).send(JSON.stringify(body));
 }

@@ -62,10 +62,15 @@ function parseText(text: string, longNumber: boolean): unknown {
   }
 }
 
+/** A longer number is kept as it is written, whatever its value: comparing it could take long. */
+const LONGEST_COMPARED = 100;
+
 /** Only numbers of 16 digits and more, or with an exponent, can differ from what a double writes back. */
 function keepNumber(this: unknown, _key: string, value: unknown, context: { readonly source?: string }): unknown {
   if (typeof value !== 'number' || context.source === undefined) return value;
-  return decimal(context.source) === decimal(String(value)) ? value : JSON.rawJSON(context.source);
+  const { source } = context;
+  const same = source.length <= LONGEST_COMPARED && decimal(source) === decimal(String(value));
+  return same ? value : JSON.rawJSON(source);
 }
 
 /** One text for all texts of the same decimal number. */

@@ -4,7 +4,7 @@ import type { FastifyReply, FastifyRequest } from 'fastify';
 import { CreateOrg } from '../commands/org-create.js';
 import { GetOrg } from '../queries/org-get.js';
 import { Guarded } from './access.js';
-import { callerOf, headerOf } from './caller.js';
+import { callerOf, textHeaderOf } from './caller.js';
 import { Documented } from './documented.js';
 import { compileShape } from './dto/compiled.js';
 import { CreateOrgDto } from './dto/org.js';
@@ -31,6 +31,7 @@ export class OrgController {
     errors: [
       'validation_failed',
       'malformed_json',
+      'builtin_tag',
       'already_exists',
       'conflict',
       'idempotency_conflict',
@@ -42,7 +43,7 @@ export class OrgController {
   })
   async create(@Req() request: FastifyRequest, @Res() reply: FastifyReply): Promise<void> {
     const body = checkBody<CreateOrgDto>(bodyFaults, request.body);
-    const idempotencyKey = checkIdempotencyKey(headerOf(request, 'idempotency-key'));
+    const idempotencyKey = checkIdempotencyKey(textHeaderOf(request, 'idempotency-key'));
     const created = await this.commands.execute(new CreateOrg(body, callerOf(request), idempotencyKey));
     const { superusers: _internal, ...org } = created.org;
     const href = `/org/${org.name}`;

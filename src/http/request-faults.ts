@@ -1,9 +1,14 @@
 import { ControlError, type FieldFault, validationFailed } from '../errors.js';
 import { CONTEXT_NAME_PATTERN, SERVICE_CONTEXT } from '../model/audit-event.js';
+import { characters } from './characters.js';
 import { exactNumbers, type JsonDocument } from './json.js';
 
 /** Checks query parameters against their shape: `?name` in place of a JSON pointer. Throws `validation_failed`. */
-export function checkQuery<Shape extends object>(faultsOf: (value: unknown) => FieldFault[], query: unknown): Shape {
+export function checkQuery<Shape extends object>(
+  faultsOf: (value: unknown) => FieldFault[],
+  { query, url }: { readonly query: unknown; readonly url: string },
+): Shape {
+  refuseBadEncoding(url);
   const parameters: Record<string, unknown> = { ...(query as object) };
   const faults = faultsOf(parameters).map(({ pointer, reason }) => {
     const name = pointer.slice(1).split('/')[0] ?? '';
@@ -11,6 +16,17 @@ export function checkQuery<Shape extends object>(faultsOf: (value: unknown) => F
   });
   if (faults.length > 0) throw validationFailed(faults);
   return query as Shape;
+}
+
+/** The framework passes on what it cannot decode as it is: a filter would silently mean another text. */
+function refuseBadEncoding(url: string): void {
+  const start = url.indexOf('?');
+  if (start < 0 || !url.includes('%', start)) return;
+  try {
+    decodeURIComponent(url.slice(start + 1));
+  } catch {
+    throw validationFailed([{ pointer: '?', reason: 'is not valid percent-encoded UTF-8' }]);
+  }
 }
 
 /** Checks a body that has no free-form part. Throws `validation_failed`. */
@@ -53,5 +69,5 @@ export function checkIdempotencyKey(key: string | undefined): string | undefined
 
 export function idempotencyKeyFault(key: unknown): string | undefined {
   if (typeof key !== 'string') return 'must be a string';
-  return key.length >= 1 && key.length <= 255 ? undefined : 'must have 1 to 255 characters';
+  return key !== '' && characters(key) <= 255 ? undefined : 'must have 1 to 255 characters';
 }

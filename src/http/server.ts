@@ -1,6 +1,8 @@
-import type { IncomingMessage } from 'node:http';
+import { type IncomingMessage, METHODS, STATUS_CODES } from 'node:http';
+import type { Socket } from 'node:net';
 import { FastifyAdapter } from '@nestjs/platform-fastify';
 import {
+  type ConnectionError,
   type FastifyHttpOptions,
   type FastifyInstance,
   type FastifyRequest,
@@ -13,6 +15,7 @@ import type { Config } from '../config.js';
 import { ControlError } from '../errors.js';
 import type { Ids } from '../ids.js';
 import { type AccessCheck, requireAccess } from './access.js';
+import { errorBody, toControlError } from './error-body.js';
 import { sendError } from './error-filter.js';
 import { parseJson } from './json.js';
 
@@ -31,6 +34,9 @@ export function fastifyAdapter(config: Config, logger: Logger, ids: Ids): Fastif
     trustProxy: config.trustedProxies.length > 0 ? [...config.trustedProxies] : false,
     genReqId: (request) => requestId(request, ids),
     requestTimeout: 30_000,
+    // While the process stops, the gate answers, with the Error body.
+    return503OnClosing: false,
+    clientErrorHandler: (error, socket) => refuseUnparsed(error, socket, ids),
     keepAliveTimeout: 75_000,
     bodyLimit: EVENT_BYTES,
     http: { maxHeaderSize: MAX_HEADER_BYTES },
@@ -48,9 +54,26 @@ function requestId(request: IncomingMessage, ids: Ids): string {
   return typeof given === 'string' && /^[A-Za-z0-9._-]{1,128}$/.test(given) ? given : ids.next();
 }
 
+/** Answers what is not HTTP, or was not whole in time, before there is a request that could be answered. */
+function refuseUnparsed(error: ConnectionError, socket: Socket, ids: Ids): void {
+  if (error.code === 'ECONNRESET' || !socket.writable) {
+    socket.destroy();
+    return;
+  }
+  const status = error.code === 'HPE_HEADER_OVERFLOW' ? 431 : error.code === 'ERR_HTTP_REQUEST_TIMEOUT' ? 408 : 400;
+  const refusal = toControlError(Object.assign(new Error('not a request'), { statusCode: status }));
+  const id = ids.next();
+  const body = JSON.stringify(errorBody(refusal, id));
+  const head = [`HTTP/1.1 ${status} ${STATUS_CODES[status]}`, 'Content-Type: application/json; charset=utf-8'];
+  head.push(`x-request-id: ${id}`, `Content-Length: ${Buffer.byteLength(body)}`, 'Connection: close');
+  socket.end(`${head.join('\r\n')}\r\n\r\n${body}`);
+}
+
 export interface Gate {
   /** Why requests are not served at the moment, or undefined. */
   closedBecause(): string | undefined;
+  /** Whether connections are to be given up after their next answer. */
+  readonly isStopping: boolean;
 }
 
 /**
@@ -73,11 +96,16 @@ export function prepareServer(
   });
   server.addHook('onRequest', (request, reply, done) => {
     reply.header('x-request-id', request.id);
+    if (request.is404) return done(new ControlError('not_found', 'there is no such route'));
     const reason = request.url.startsWith('/health/') ? undefined : gate.closedBecause();
     if (reason !== undefined) return done(new ControlError('not_ready', reason));
     done(refusedEncoding(request));
   });
   server.addHook('onRequest', access.hook);
+  server.addHook('onSend', (_request, reply, _payload, done) => {
+    if (gate.isStopping) reply.header('connection', 'close');
+    done();
+  });
   server.removeAllContentTypeParsers();
   server.addContentTypeParser('application/json', { parseAs: 'buffer' }, (_request, body, done) => {
     try {
@@ -98,12 +126,16 @@ function refusedEncoding(request: FastifyRequest): ControlError | undefined {
   return new ControlError('unsupported_media_type', 'compressed bodies are not taken');
 }
 
-const METHODS: readonly HTTPMethods[] = ['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS'];
+/** All that Node parses; CONNECT asks for a tunnel, not for a path. */
+const ALL_METHODS = METHODS.filter((method) => method !== 'CONNECT') as HTTPMethods[];
 
 /** Answers 405 with `Allow` where a path exists and the method does not: call it after the routes are made. */
 export function refuseOtherMethods(server: FastifyInstance, routes: ReadonlyMap<string, ReadonlySet<string>>): void {
+  for (const method of ALL_METHODS) {
+    if (!server.supportedMethods.includes(method)) server.addHttpMethod(method);
+  }
   for (const [url, allowed] of [...routes]) {
-    const others = METHODS.filter((method) => !allowed.has(method));
+    const others = ALL_METHODS.filter((method) => !allowed.has(method));
     const allow = [...allowed].sort().join(', ');
     server.route({
       url,

@@ -6,6 +6,7 @@ export const STATUSES: Readonly<Record<ErrorCode, number>> = {
   malformed_json: 400,
   invalid_cursor: 400,
   page_too_deep: 400,
+  builtin_tag: 400,
   unauthenticated: 401,
   forbidden: 403,
   not_found: 404,

@@ -1,3 +1,5 @@
+import { parseInstant } from './instant.js';
+
 /** A JSON object whose members the service neither reads nor indexes. */
 export type Json = Readonly<Record<string, unknown>>;
 
@@ -61,12 +63,18 @@ export function recordedEvent(sent: SentAuditEvent, publication: Publication): A
   return {
     id,
     ...rest,
-    eventTime: sent.eventTime === undefined ? postedTime : new Date(sent.eventTime).toISOString(),
+    eventTime: sent.eventTime === undefined ? postedTime : inUtc(sent.eventTime),
     postedTime,
     requestId: sent.requestId ?? requestId,
     context: { remoteIp, ...sent.context, org, name: contextName },
     subject: sent.subject ?? subject,
   };
+}
+
+function inUtc(time: string): string {
+  const ms = parseInstant(time);
+  if (ms === undefined) throw new Error('the time of an event is checked before the event is recorded');
+  return new Date(ms).toISOString();
 }
 
 /** The values that lists filter by, named as in `read-model/kinds.ts`. */

@@ -2,7 +2,7 @@ import { authzChanged } from './authz.js';
 import type { ControlEvent, Read } from './control-events.js';
 import { keyStream } from './key.js';
 import { ControlRefusal } from './refusal.js';
-import type { Resource } from './resource.js';
+import { type Resource, refuseBuiltinTags } from './resource.js';
 import { serviceAccountLink, serviceAccountStream } from './service-account.js';
 
 export interface OrgState extends Resource {
@@ -45,6 +45,7 @@ export interface CreateOrg {
 /** Makes the organization, its service account `admin` and that account's first key: one record, all or nothing. */
 export function decideCreateOrg(read: Read, command: CreateOrg): ControlEvent[] {
   const { name, description, tags, at, keyHash, ids } = command;
+  refuseBuiltinTags(tags);
   if (read(orgStream(name))) throw new ControlRefusal('already_exists', `an organization named ${name} exists`);
   const admin = serviceAccountLink(name, ADMIN);
   const first = { version: 1, created: at, lastModified: at };

@@ -3,7 +3,7 @@ export class ControlRefusal extends Error {
   override readonly name = 'ControlRefusal';
 
   constructor(
-    readonly code: 'already_exists' | 'conflict',
+    readonly code: 'already_exists' | 'builtin_tag' | 'conflict',
     message: string,
   ) {
     super(message);

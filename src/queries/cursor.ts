@@ -3,7 +3,7 @@ import { ControlError } from '../errors.js';
 import { canonicalJson } from '../model/canonical-json.js';
 import type { Cursor, SearchQuery } from '../read-model/read-model.js';
 
-/** What a cursor goes on with: it is void for another organization, other filters or another order. */
+/** What a cursor goes on with: it is void for another organization, other filters (in any sequence) or another order. */
 type Scope = Pick<SearchQuery, 'org' | 'filters' | 'order'>;
 
 /** Opaque text for a link. It holds no more than the caller has seen. */
@@ -23,7 +23,8 @@ export function decodeCursor(scope: Scope, text: string): Cursor {
 }
 
 function scopeHash({ org, filters, order }: Scope): string {
-  return hash('sha256', canonicalJson({ org, filters, order }), 'base64url').slice(0, 16);
+  const sorted = filters.map(canonicalJson).sort();
+  return hash('sha256', canonicalJson({ org, filters: sorted, order }), 'base64url').slice(0, 16);
 }
 
 function isCursor(value: unknown, order: SearchQuery['order']): value is Cursor {

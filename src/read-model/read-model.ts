@@ -9,9 +9,11 @@ import type { KindName } from './kinds.js';
  */
 export interface ReadModel {
   /**
-   * Applies all writes in order and then the progress: the caller sees all of it or an error. Progress never passes a
-   * write that failed, and never goes backward: an apply with an older progress (a projector that lost its partition)
+   * Applies all writes in order and then the progress: the caller sees all of it or an error, and after an error applies
+   * the same again. Progress never passes a write that failed, and never goes backward: an apply with an older progress (a projector that lost its partition)
    * leaves the newer one. Applying the same writes again changes nothing.
+   *
+   * An identifier is written by `create` alone, or by `put` and `delete` from one partition alone.
    *
    * Resolves with one outcome a write, in order. Durability is that of the read model: what is lost with it is in the
    * log. `progress` names only the partitions that moved on.
@@ -21,10 +23,17 @@ export interface ReadModel {
   /** The document as last applied, searchable or not. */
   get(kind: KindName, org: string, id: string): Promise<Document | undefined>;
 
-  /** One page; sees every write whose `apply` and a following `refresh` resolved before the call. */
+  /**
+   * One page; sees every write whose `apply` and a following `refresh` resolved before the call. Documents without the
+   * field of the order are left out. Rejects a query out of its bounds, of an unknown field, or with the cursor of another
+   * order: those are faults of the program.
+   */
   search(kind: KindName, query: SearchQuery): Promise<Page>;
 
-  /** How many documents of the organization there are by each value of the kind's `countBy` field, by value ascending. */
+  /**
+   * How many documents of the organization there are by each value of the kind's `countBy` field, by value ascending; sees
+   * what `search` sees. Nothing for a kind without that field.
+   */
   count(kind: KindName, org: string): Promise<ReadonlyMap<string, number>>;
 
   /** What is applied of a topic. The authority on where a projector goes on. */

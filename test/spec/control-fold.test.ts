@@ -1,7 +1,7 @@
 import { emptyFold, foldRecord, readFold, trackedRead, versionOf } from '../../src/model/control-fold.js';
 import { keyStream } from '../../src/model/key.js';
-import { mayDo, principalOf } from '../../src/model/permission.js';
 import { decideCreateOrg } from '../../src/model/org.js';
+import { mayDo, principalOf } from '../../src/model/permission.js';
 import { AT, recordOf } from './decider.js';
 
 function createOrg(name: string, keyHash = `hash-of-${name}`) {
@@ -53,7 +53,11 @@ describe('the fold of the control log', () => {
   });
 
   it('comes to the same state at every replay', () => {
-    const records = [recordOf('c1', acme, absent), recordOf('c2', acme, absent), recordOf('c3', createOrg('globex'), {})];
+    const records = [
+      recordOf('c1', acme, absent),
+      recordOf('c2', acme, absent),
+      recordOf('c3', createOrg('globex'), {}),
+    ];
     const replay = () => {
       const fold = emptyFold();
       const outcomes = records.map((record, offset) => foldRecord(fold, record, offset));

@@ -21,7 +21,8 @@ export function given(...events: readonly ControlEvent[]) {
         refusal = error;
       }
       return {
-        then: (...expectedEvents: readonly ControlEvent[]) => expect({ decided, refusal }).toEqual({ decided: expectedEvents }),
+        then: (...expectedEvents: readonly ControlEvent[]) =>
+          expect({ decided, refusal }).toEqual({ decided: expectedEvents }),
         thenRefused: (code: ControlRefusal['code']) => expect(refusal).toMatchObject({ code }),
         thenRestsOn: (versions: ControlRecord['expected']) => expect(expected(decided)).toEqual(versions),
       };

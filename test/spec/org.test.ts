@@ -38,7 +38,9 @@ const created: readonly ControlEvent[] = [
 
 describe('creating an organization', () => {
   it('makes the organization, its account admin with full rights, and the first key, in one record', () => {
-    given().when((read) => decideCreateOrg(read, command)).then(...created);
+    given()
+      .when((read) => decideCreateOrg(read, command))
+      .then(...created);
   });
 
   it('rests on the name being free and on every stream it writes', () => {
@@ -48,7 +50,16 @@ describe('creating an organization', () => {
   });
 
   it('is refused where the name is taken', () => {
-    given(...created).when((read) => decideCreateOrg(read, command)).thenRefused('already_exists');
+    given(...created)
+      .when((read) => decideCreateOrg(read, command))
+      .thenRefused('already_exists');
+  });
+
+  it('is refused where a tag belongs to the service', () => {
+    const tagged = { ...command, tags: { 'svc/owner': 'me' } };
+    given()
+      .when((read) => decideCreateOrg(read, tagged))
+      .thenRefused('builtin_tag');
   });
 
   it('does not mind another organization', () => {

@@ -17,7 +17,10 @@ const silent = pino({ level: 'silent' });
 
 function event(id: string, hash?: string): LogEntry {
   const publication = { id, postedTime: AT, org: 'acme', contextName: 'default', remoteIp: '::1', requestId: 'r' };
-  return auditEntry(recordedEvent({ resource: { name: 'db-1' } }, { ...publication, subject: { name: 'admin' } }), hash);
+  return auditEntry(
+    recordedEvent({ resource: { name: 'db-1' } }, { ...publication, subject: { name: 'admin' } }),
+    hash,
+  );
 }
 
 describe('carrying the log into the read model', () => {

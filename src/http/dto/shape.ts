@@ -3,6 +3,7 @@ import { Type } from 'class-transformer';
 import { ValidateBy, ValidateIf, ValidateNested } from 'class-validator';
 import { JSONSchema } from 'class-validator-jsonschema';
 import { parseInstant } from '../../model/instant.js';
+import { characters } from '../characters.js';
 
 /**
  * The decorators that shapes are made of. Each says its rule twice, as a check for class-validator and as JSON Schema
@@ -103,19 +104,6 @@ export function IsObjectThat(
 
 function isObject(value: unknown): value is Record<string, unknown> {
   return typeof value === 'object' && value !== null && !Array.isArray(value);
-}
-
-/** Code points, as JSON Schema counts them. */
-function characters(text: string): number {
-  let count = text.length;
-  for (let index = 0; index < text.length - 1; index += 1) {
-    const pair = (text.charCodeAt(index) & 0xfc00) === 0xd800 && (text.charCodeAt(index + 1) & 0xfc00) === 0xdc00;
-    if (pair) {
-      count -= 1;
-      index += 1;
-    }
-  }
-  return count;
 }
 
 /** Unicode category Cc: C0, DEL and C1. */
