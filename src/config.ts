@@ -16,8 +16,8 @@ export interface Config {
   readonly logLevel: LogLevel;
 }
 
-export const ROLES = ['api', 'projector'] as const;
-export type Role = (typeof ROLES)[number];
+const ROLES = ['api', 'projector'] as const;
+type Role = (typeof ROLES)[number];
 
 const LOG_LEVELS = ['trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent'] as const;
 type LogLevel = (typeof LOG_LEVELS)[number];

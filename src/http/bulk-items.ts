@@ -6,7 +6,7 @@ import { parseJson } from './json.js';
 import { idempotencyKeyFault, isDocument } from './request-faults.js';
 import { EVENT_BYTES } from './server.js';
 
-export const BULK_ITEMS = 1_000;
+const BULK_ITEMS = 1_000;
 
 /** An item that can be recorded, or why it cannot. */
 export type BulkItem = PublishItem | ControlError;

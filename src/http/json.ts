@@ -4,7 +4,7 @@ import { findDuplicateName } from './json-duplicates.js';
 import { escapePointer } from './json-pointer.js';
 
 /** How deep a body may nest; the outermost value is at depth 1. */
-export const MAX_DEPTH = 32;
+const MAX_DEPTH = 32;
 
 /** A parsed body. */
 export interface JsonDocument {

@@ -1,7 +1,7 @@
 import { parseInstant } from './instant.js';
 
 /** A JSON object whose members the service neither reads nor indexes. */
-export type Json = Readonly<Record<string, unknown>>;
+type Json = Readonly<Record<string, unknown>>;
 
 /** An audit event as a client sends it: `resource` is required, all else is optional (operation 2 of the specification). */
 export interface SentAuditEvent {
@@ -17,7 +17,7 @@ export interface SentAuditEvent {
   readonly result?: { readonly status?: string; readonly message?: string };
 }
 
-export interface AuditContext {
+interface AuditContext {
   readonly org?: string;
   readonly name?: string;
   readonly remoteIp?: string;

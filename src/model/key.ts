@@ -8,7 +8,7 @@ export interface KeyState {
   readonly issued: string;
 }
 
-export interface KeyIssued {
+interface KeyIssued {
   readonly type: 'key-issued';
   readonly stream: `key/${string}`;
   readonly auditId: string;

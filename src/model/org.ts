@@ -10,7 +10,7 @@ export interface OrgState extends Resource {
   readonly superusers: readonly string[];
 }
 
-export interface OrgCreated {
+interface OrgCreated {
   readonly type: 'org-created';
   readonly stream: `org/${string}`;
   readonly auditId: string;

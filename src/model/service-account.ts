@@ -5,7 +5,7 @@ export interface ServiceAccountState extends Resource {
   readonly origin: 'default' | 'builtin';
 }
 
-export interface ServiceAccountCreated {
+interface ServiceAccountCreated {
   readonly type: 'serviceaccount-created';
   readonly stream: `serviceaccount/${string}`;
   readonly auditId: string;

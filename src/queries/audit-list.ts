@@ -6,7 +6,7 @@ import { READ_MODEL } from '../tokens.js';
 import { decodeCursor, encodeCursor } from './cursor.js';
 
 /** Pages by number reach this far; cursors have no limit. */
-export const DEEPEST_PAGE = 10_000;
+const DEEPEST_PAGE = 10_000;
 
 const NEWEST: Order = { field: 'eventTime', direction: 'descending' };
 

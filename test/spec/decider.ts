@@ -21,6 +21,7 @@ export function given(...events: readonly ControlEvent[]) {
         refusal = error;
       }
       return {
+        // biome-ignore lint/suspicious/noThenProperty: given, when, then reads as a sentence; nothing awaits it.
         then: (...expectedEvents: readonly ControlEvent[]) =>
           expect({ decided, refusal }).toEqual({ decided: expectedEvents }),
         thenRefused: (code: ControlRefusal['code']) => expect(refusal).toMatchObject({ code }),
