@@ -124,7 +124,7 @@ export function validationFailed(fields: readonly FieldFault[]): ControlError {
   const [first] = fields;
   const message =
     fields.length === 1 && first
-      ? `${first.pointer || 'the body'}: ${first.reason}`
+      ? `${first.pointer || 'the body'} ${first.reason}`
       : `${fields.length} faults in the request; details.fields lists them`;
   return new ControlError('validation_failed', message, { fields });
 }

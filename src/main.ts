@@ -1,6 +1,6 @@
 import 'reflect-metadata';
 import { pino } from 'pino';
-import { ConfigError, readConfig } from './config.js';
+import { type Config, ConfigError, readConfig } from './config.js';
 import { CorruptRecord, PositionOutOfRange, StoreUnusable } from './event-log/event-log.js';
 import { UnreadableRecord } from './event-log/record-schema.js';
 import { rootKeyFile } from './root-key.js';
@@ -12,29 +12,31 @@ const STOP_MS = 8_000;
 async function main(): Promise<void> {
   const config = readConfig(process.env);
   const logger = pino({ level: config.logLevel, redact: ['req.headers.authorization', 'headers.authorization'] });
-  const service = await startService(config, logger);
-  logger.info({ url: service.url }, 'listening');
-  if (service.isNew)
-    process.stderr.write(welcome(service, config.rootKey === undefined ? rootKeyFile(config.dataDir) : undefined));
+  let service: Service | undefined;
   const stop = (signal: string) => {
     logger.info({ signal }, 'stopping');
     setTimeout(() => process.exit(1), STOP_MS).unref();
-    service.stop().then(
+    // Before the service is up nothing was acknowledged, and nothing has to be waited for.
+    Promise.resolve(service?.stop()).then(
       () => process.exit(0),
       (error) => die(error),
     );
   };
   process.once('SIGTERM', stop);
   process.once('SIGINT', stop);
+  service = await startService(config, logger);
+  logger.info({ url: service.url }, 'listening');
+  if (service.isNew) process.stderr.write(welcome(service.url, config));
   await service.failure;
 }
 
-function welcome(service: Service, keyFile: string | undefined): string {
+function welcome(url: string, config: Config): string {
+  const keyFile = config.rootKey === undefined ? rootKeyFile(config.dataDir) : undefined;
   const key = keyFile === undefined ? '$CONTROL_ROOT_KEY' : `$(cat ${keyFile})`;
   return `
 The log is new. Make an organization, and get its first key, with the root key${keyFile === undefined ? '' : ` in ${keyFile}`}:
 
-  curl -X POST ${service.url}/org -H "Authorization: Bearer ${key}" \\
+  curl -X POST ${url}/org -H "Authorization: Bearer ${key}" \\
     -H 'Content-Type: application/json' -d '{"name":"acme"}'
 
 `;

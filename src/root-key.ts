@@ -1,7 +1,8 @@
-import { closeSync, existsSync, fsyncSync, openSync, readFileSync, writeSync } from 'node:fs';
-import { join } from 'node:path';
+import { closeSync, existsSync, fsyncSync, openSync, readFileSync, renameSync, rmSync, writeSync } from 'node:fs';
+import { dirname, join } from 'node:path';
 import { StoreUnusable } from './event-log/event-log.js';
 import type { Ids } from './ids.js';
+import { syncFolder } from './sqlite.js';
 
 export function rootKeyFile(dataDir: string): string {
   return join(dataDir, 'root.key');
@@ -16,12 +17,17 @@ export function keptRootKey(dataDir: string, ids: Ids): string {
   return key;
 }
 
+/** The file is there whole or not at all, whenever the process ends. */
 function writeOnce(file: string, text: string): void {
-  const handle = openSync(file, 'wx', 0o600);
+  const unfinished = `${file}.new`;
+  rmSync(unfinished, { force: true });
+  const handle = openSync(unfinished, 'wx', 0o600);
   try {
     writeSync(handle, text);
     fsyncSync(handle);
   } finally {
     closeSync(handle);
   }
+  renameSync(unfinished, file);
+  syncFolder(dirname(file));
 }

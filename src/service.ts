@@ -14,6 +14,7 @@ import { EmbeddedEventLog } from './event-log/embedded.js';
 import { StoreUnusable } from './event-log/event-log.js';
 import { AccessCheck } from './http/access.js';
 import { ErrorFilter } from './http/error-filter.js';
+import { InFlight } from './http/in-flight.js';
 import { fastifyAdapter, prepareServer, refuseOtherMethods } from './http/server.js';
 import { systemIds } from './ids.js';
 import { nestLogger } from './nest-logger.js';
@@ -38,6 +39,9 @@ export interface Service {
 
 /** How long sync publishes may still wait for the projection when the process stops. */
 const LAST_WAIT_MS = 3_000;
+
+/** How long the last answers may take until they are through. */
+const LAST_ANSWER_MS = 5_000;
 
 /**
  * Starts everything that the roles ask for; resolves when it listens and is caught up with the log. What was started is
@@ -69,7 +73,13 @@ async function compose(
   const log = await EmbeddedEventLog.open({ file: join(config.dataDir, 'log.db'), clock });
   started.defer(() => log.close());
   const file = join(config.dataDir, 'read-model.db');
-  const model = await EmbeddedReadModel.open({ file, logId: log.id, head: (topic) => log.head(topic) });
+  const model = await EmbeddedReadModel.open({
+    file,
+    logId: log.id,
+    head: (topic) => log.head(topic),
+    onReplaced: (reason) =>
+      logger.error({ file, reason, log: log.id }, 'the read model is rebuilt; the old file is kept'),
+  });
   started.defer(() => model.close());
   const feed = new InProcessProgressFeed();
   const state = new ControlState(log);
@@ -128,6 +138,7 @@ async function serve(parts: Parts, logger: Logger, started: AsyncDisposableStack
   const { config, ids, state, readiness, waiters } = parts;
   const adapter = fastifyAdapter(config, logger, ids);
   const server = adapter.getInstance();
+  const inFlight = new InFlight(server);
   const routes = prepareServer(server, new AccessCheck(state, keyHash(parts.rootKey)), readiness);
   const app = await NestFactory.create<NestFastifyApplication>(AppModule.of(parts), adapter, {
     logger: nestLogger(logger),
@@ -137,6 +148,7 @@ async function serve(parts: Parts, logger: Logger, started: AsyncDisposableStack
   started.defer(async () => {
     readiness.stop();
     const lastWait = setTimeout(() => waiters.close(), LAST_WAIT_MS);
+    await inFlight.drained(LAST_ANSWER_MS);
     await app.close();
     clearTimeout(lastWait);
     waiters.close();

@@ -70,8 +70,9 @@ export function unusable(file: string, error: unknown): unknown {
   return new StoreUnusable(`${file}: ${remedy[fault]} (${(error as Error).message})`, { cause: error });
 }
 
-/** A new file's name is durable only when its folder is. */
-function syncFolder(folder: string): void {
+/** A new file's name is durable only when its folder is. Windows neither needs this nor has it. */
+export function syncFolder(folder: string): void {
+  if (process.platform === 'win32') return;
   const handle = openSync(folder, 'r');
   try {
     fsyncSync(handle);

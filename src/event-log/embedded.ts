@@ -32,6 +32,9 @@ interface Append {
   readonly reject: (error: unknown) => void;
 }
 
+/** How often a file whose last commit is in doubt is tried again. */
+const REOPEN_MS = 500;
+
 /**
  * The log in one SQLite file: WAL, `synchronous=FULL`, so a commit has reached the disk when it returns. All appends of
  * one turn of the event loop share one transaction, and so one fsync.
@@ -161,7 +164,8 @@ export class EmbeddedEventLog implements EventLog {
     try {
       this.reopen();
     } catch {
-      // The next append tries again, and tells its caller why it fails.
+      // Appends meanwhile try it as well, and tell their callers why it fails.
+      setTimeout(() => this.resolveDoubt(), REOPEN_MS).unref();
     }
   }
 
@@ -244,14 +248,15 @@ export class EmbeddedEventLog implements EventLog {
     while (!signal.aborted && !this.closed) {
       let idle = true;
       for (const [partition, offset] of next) {
-        const batch = this.tablesOf(topic)[partition]?.batch(offset);
+        const batch = this.inDoubt ? undefined : this.tablesOf(topic)[partition]?.batch(offset);
         if (!batch) continue;
         idle = false;
         next.set(partition, batch.next);
         yield batch;
         if (signal.aborted || this.closed) return;
       }
-      if (idle) await this.appended(signal);
+      // Reading never waits, so one who is far behind would keep everything else from running.
+      await (idle ? this.appended(signal) : turnOfTheLoop());
     }
   }
 
@@ -282,6 +287,12 @@ export class EmbeddedEventLog implements EventLog {
     this.wakeReaders();
     if (this.db.isOpen) this.db.close();
   }
+}
+
+function turnOfTheLoop(): Promise<void> {
+  return new Promise((resolve) => {
+    setImmediate(resolve);
+  });
 }
 
 function sizeOf({ key, headers, value }: LogEntry): number {

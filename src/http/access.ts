@@ -16,11 +16,18 @@ declare module 'fastify' {
   interface FastifyContextConfig {
     access?: Access;
     maxBytes?: number;
+    unparsed?: boolean;
   }
 }
 
-/** Declares who may call the route, and how large its body may be. A route without it stops the start. */
-export function Guarded(access: Access, options: { readonly maxBytes?: number } = {}): MethodDecorator {
+export interface BodyOptions {
+  readonly maxBytes?: number;
+  /** The route parses the body itself. */
+  readonly unparsed?: boolean;
+}
+
+/** Declares who may call the route, and what its body may be. A route without it stops the start. */
+export function Guarded(access: Access, options: BodyOptions = {}): MethodDecorator {
   return RouteConfig({ access, ...options });
 }
 

@@ -7,8 +7,8 @@ import { ControlError, validationFailed } from '../errors.js';
 import type { SentAuditEvent } from '../model/audit-event.js';
 import { CLOCK } from '../tokens.js';
 import { Guarded } from './access.js';
-import { type BulkItem, bulkItems } from './bulk-items.js';
-import { publicationOf, textHeaderOf } from './caller.js';
+import { type BulkBody, type BulkItem, bulkItems } from './bulk-items.js';
+import { publicationOf } from './caller.js';
 import { Documented, ref } from './documented.js';
 import { AuditPublishDto } from './dto/audit-list.js';
 import { compileShape } from './dto/compiled.js';
@@ -59,7 +59,7 @@ export class AuditPublishController {
     const { org, contextName } = request.params as ContextPath;
     checkContext(contextName);
     const mode = modeOf(request);
-    const idempotencyKey = checkIdempotencyKey(textHeaderOf(request, 'idempotency-key'));
+    const idempotencyKey = checkIdempotencyKey(request);
     const item = { event: this.eventOf(request.body), ...(idempotencyKey !== undefined && { idempotencyKey }) };
     const command = new PublishAuditEvents([item], mode, { ...publicationOf(request), contextName });
     const [published] = await this.commands.execute(command);
@@ -75,7 +75,7 @@ export class AuditPublishController {
 
   /** Takes each item on its own: those with faults are named, the others are recorded. */
   @Post('-bulk')
-  @Guarded('writeAudit', { maxBytes: BULK_BYTES })
+  @Guarded('writeAudit', { maxBytes: BULK_BYTES, unparsed: true })
   @Documented({
     summary: 'Publish up to 1,000 audit events; a result for each',
     path: CONTEXT_PATH,
@@ -91,12 +91,13 @@ export class AuditPublishController {
     const { contextName } = request.params as ContextPath;
     checkContext(contextName);
     const mode = modeOf(request);
-    const items = bulkItems(request.body, this.clock.now());
+    refuseIdempotencyKey(request);
+    const items = bulkItems(bulkBodyOf(request.body), this.clock.now());
     const sound = items.filter((item): item is PublishItem => !(item instanceof ControlError));
     const command = new PublishAuditEvents(sound, mode, { ...publicationOf(request), contextName });
     const published = sound.length > 0 ? await this.commands.execute(command) : [];
     const refused = noneTaken(published);
-    if (refused && sound.length === items.length) throw refused;
+    if (refused) throw refused;
     const results = bulkResults(items, published, mode, request.id);
     const failed = results.filter(({ status }) => status >= 400).length;
     reply
@@ -114,11 +115,25 @@ export class AuditPublishController {
   }
 }
 
+function bulkBodyOf(body: unknown): BulkBody {
+  if (typeof body === 'object' && body !== null && 'bytes' in body) return body as BulkBody;
+  throw new ControlError(
+    'unsupported_media_type',
+    'send a JSON array, or NDJSON with Content-Type: application/x-ndjson',
+  );
+}
+
+/** A key for the whole would have to stand for its items in this very sequence; each has its own instead. */
+function refuseIdempotencyKey(request: FastifyRequest): void {
+  if (request.headers['idempotency-key'] === undefined) return;
+  throw validationFailed([{ pointer: 'header:Idempotency-Key', reason: 'is not taken here: give each item its own' }]);
+}
+
 function modeOf(request: FastifyRequest): 'sync' | 'async' {
   return checkQuery<AuditPublishDto>(queryFaults, request).async === 'true' ? 'async' : 'sync';
 }
 
-/** The log took nothing at all: then the whole request is refused, with its Retry-After. */
+/** The log took none of the sound items: then the whole request is refused, with its Retry-After. */
 function noneTaken(published: readonly Published[]): ControlError | undefined {
   const [first] = published;
   const refused = first && 'error' in first && first.error.code === 'log_unavailable' ? first.error : undefined;

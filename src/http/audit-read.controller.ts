@@ -11,14 +11,11 @@ import { Documented } from './documented.js';
 import { AuditListDto } from './dto/audit-list.js';
 import { compileShape } from './dto/compiled.js';
 import { eventEnvelope, eventsEnvelope, type Link } from './envelope.js';
-import { checkQuery } from './request-faults.js';
+import { checkQuery, noParameters } from './request-faults.js';
 
 const ORG = 'name of the organization';
 
 const listFaults = compileShape(AuditListDto);
-const noParameters = (query: unknown) =>
-  Object.keys(query as object).map((name) => ({ pointer: `/${name}`, reason: 'is not a known parameter; remove it' }));
-
 /** Operations 3 and 4 of the specification, and the lists beside them. */
 @Controller('audit/org/:org')
 export class AuditReadController {
@@ -101,7 +98,7 @@ export class AuditReadController {
       kind: 'auditctx',
       name,
       count,
-      links: [{ rel: 'self', href: `${self}/${name}` }],
+      links: [{ rel: 'self', href: withQuery(`/audit/org/${org}`, { contextName: name }) }],
     }));
     sendJson(
       reply,

@@ -2,8 +2,9 @@ import type { PublishItem } from '../commands/audit-publish.js';
 import { ControlError, type FieldFault, validationFailed } from '../errors.js';
 import type { SentAuditEvent } from '../model/audit-event.js';
 import { eventFaults } from './event-check.js';
-import { parseJson } from './json.js';
-import { idempotencyKeyFault, isDocument } from './request-faults.js';
+import { MAX_DEPTH, parseJson, tooDeep } from './json.js';
+import { arrayItems, skipSpace } from './json-array.js';
+import { idempotencyKeyFault } from './request-faults.js';
 import { EVENT_BYTES } from './server.js';
 
 const BULK_ITEMS = 1_000;
@@ -11,43 +12,33 @@ const BULK_ITEMS = 1_000;
 /** An item that can be recorded, or why it cannot. */
 export type BulkItem = PublishItem | ControlError;
 
-interface RawItem {
-  readonly value: unknown;
-  readonly exact: boolean;
-  readonly bytes: number;
+/** A bulk body, not parsed yet: its items are parsed one by one. */
+export interface BulkBody {
+  readonly type: 'json' | 'ndjson';
+  readonly bytes: Buffer;
 }
 
 /**
- * The items of a bulk body, in order: a JSON array (as a parsed document) or NDJSON (as bytes; blank lines are passed
- * over). An item is an event, or `{idempotencyKey?, event}`. Throws for a body that is neither, or has too many.
+ * The items of a bulk body, in order: a JSON array, or NDJSON (blank lines are passed over). An item is an event, or
+ * `{idempotencyKey?, event}`; each is sound or refused on its own. Throws for a body that is neither, or has too many.
  */
-export function bulkItems(body: unknown, now: number): BulkItem[] {
-  if (Buffer.isBuffer(body)) {
-    const lines = linesOf(body);
-    checkCount(lines.length);
-    return lines.map((line) => tried(() => itemOf({ ...parseJson(line), bytes: line.length }, now)));
+export function bulkItems({ type, bytes }: BulkBody, now: number): BulkItem[] {
+  const texts = type === 'json' ? arrayItems(bytes) : linesOf(bytes);
+  if (!texts) {
+    parseJson(bytes);
+    throw validationFailed([{ pointer: '', reason: 'must be an array of events' }]);
   }
-  if (!isDocument(body)) {
-    throw new ControlError(
-      'unsupported_media_type',
-      'send a JSON array, or NDJSON with Content-Type: application/x-ndjson',
-    );
-  }
-  const { value: items, exact } = body;
-  if (!Array.isArray(items)) throw validationFailed([{ pointer: '', reason: 'must be an array of events' }]);
-  checkCount(items.length);
-  return items.map((value) =>
-    tried(() => itemOf({ value, exact, bytes: Buffer.byteLength(JSON.stringify(value)) }, now)),
-  );
+  checkCount(texts.length);
+  return texts.map((text) => tried(() => itemOf(text, now)));
 }
 
-function linesOf(body: Buffer): Buffer[] {
+function linesOf(bytes: Buffer): Buffer[] {
   const lines: Buffer[] = [];
-  for (let start = 0; start < body.length; ) {
-    const newline = body.indexOf(0x0a, start);
-    const end = newline < 0 ? body.length : newline;
-    const line = body.subarray(start, end);
-    if (line.some((byte) => byte !== 0x20 && byte !== 0x09 && byte !== 0x0d)) lines.push(line);
+  for (let start = 0; start < bytes.length; ) {
+    const newline = bytes.indexOf(0x0a, start);
+    const end = newline < 0 ? bytes.length : newline;
+    const line = bytes.subarray(start, end);
+    if (skipSpace(line, 0) < line.length) lines.push(line);
     start = end + 1;
   }
   return lines;
@@ -68,11 +59,19 @@ function tried(make: () => PublishItem): BulkItem {
   }
 }
 
-function itemOf({ value, exact, bytes }: RawItem, now: number): PublishItem {
-  if (bytes > EVENT_BYTES) {
-    throw new ControlError('payload_too_large', `an event may have at most ${EVENT_BYTES} bytes; this has ${bytes}`);
+function itemOf(text: Buffer, now: number): PublishItem {
+  if (text.length > EVENT_BYTES) {
+    throw new ControlError(
+      'payload_too_large',
+      `an event may have at most ${EVENT_BYTES} bytes; this has ${text.length}`,
+    );
   }
-  if (!isWrapped(value)) return { event: soundEvent(value, exact, now, '') };
+  // The wrapping takes a level of its own: what can be published alone can be published in bulk.
+  const { value, exact, depth } = parseJson(text, MAX_DEPTH + 1);
+  if (!isWrapped(value)) {
+    if (depth > MAX_DEPTH) throw tooDeep(depth, MAX_DEPTH);
+    return { event: soundEvent(value, exact, now, '') };
+  }
   const { idempotencyKey, event, ...unknown } = value;
   const faults: FieldFault[] = Object.keys(unknown).map((name) => ({
     pointer: `/${name}`,

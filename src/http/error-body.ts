@@ -38,7 +38,7 @@ export function toControlError(thrown: unknown): ControlError {
     );
   }
   if ((thrown as { code?: unknown }).code === 'FST_ERR_BAD_URL') {
-    return validationFailed([{ pointer: 'path:', reason: 'is not valid percent-encoded UTF-8' }]);
+    return validationFailed([{ pointer: 'path', reason: 'is not valid percent-encoded UTF-8' }]);
   }
   const code = codeOfStatus(status);
   const message = status === 404 ? 'there is no such route' : ERRORS[code].when;

@@ -19,5 +19,7 @@ export function sendError(thrown: unknown, request: FastifyRequest, reply: Fasti
   // A client that is refused before its body was read would go on sending it.
   if (!request.raw.complete && body.status === 413) reply.header('connection', 'close');
   reply.header('x-request-id', request.id);
+  // Fastify gives up the connection when a body does not parse; one that was read whole does no harm.
+  if (request.raw.complete) reply.removeHeader('connection');
   reply.code(body.status).headers(errorHeaders(error)).send(JSON.stringify(body));
 }

@@ -4,13 +4,15 @@ import { findDuplicateName } from './json-duplicates.js';
 import { escapePointer } from './json-pointer.js';
 
 /** How deep a body may nest; the outermost value is at depth 1. */
-const MAX_DEPTH = 32;
+export const MAX_DEPTH = 32;
 
 /** A parsed body. */
 export interface JsonDocument {
   readonly value: unknown;
   /** Whether there are numbers that a double cannot hold: they stand as raw JSON and come out digit for digit. */
   readonly exact: boolean;
+  /** The outermost value is at depth 1. */
+  readonly depth: number;
 }
 
 interface Scan {
@@ -26,16 +28,14 @@ interface Scan {
  * lone surrogates, bounded depth, and numbers as they were written. Throws `malformed_json`, or `validation_failed`
  * with the places.
  */
-export function parseJson(bytes: Buffer): JsonDocument {
+export function parseJson(bytes: Buffer, maxDepth = MAX_DEPTH): JsonDocument {
   if (!isUtf8(bytes)) throw new ControlError('malformed_json', 'the body is not UTF-8');
-  return parseJsonText(bytes.toString());
+  return parseJsonText(bytes.toString(), maxDepth);
 }
 
-export function parseJsonText(text: string): JsonDocument {
+export function parseJsonText(text: string, maxDepth = MAX_DEPTH): JsonDocument {
   const scan = scanText(text);
-  if (scan.depth > MAX_DEPTH) {
-    throw new ControlError('malformed_json', `the body nests ${scan.depth} deep; at most ${MAX_DEPTH} is taken`);
-  }
+  if (scan.depth > maxDepth) throw tooDeep(scan.depth, maxDepth);
   const value = parseText(text, scan.longNumber);
   if (countMembers(value) !== scan.members) {
     const pointer = findDuplicateName(text);
@@ -43,7 +43,11 @@ export function parseJsonText(text: string): JsonDocument {
   }
   if (text.includes('__proto__') || text.includes('\\u')) refuseNames(value);
   if (scan.surrogateEscape) refuseLoneSurrogates(value);
-  return { value, exact: scan.longNumber && exactNumbers(value).length > 0 };
+  return { value, exact: scan.longNumber && exactNumbers(value).length > 0, depth: scan.depth };
+}
+
+export function tooDeep(depth: number, most: number): ControlError {
+  return new ControlError('malformed_json', `the body nests ${depth} deep; at most ${most} is taken`);
 }
 
 /** JSON pointers of the numbers that a double cannot hold. */

@@ -4,11 +4,11 @@ import type { FastifyReply, FastifyRequest } from 'fastify';
 import { CreateOrg } from '../commands/org-create.js';
 import { GetOrg } from '../queries/org-get.js';
 import { Guarded } from './access.js';
-import { callerOf, textHeaderOf } from './caller.js';
+import { callerOf } from './caller.js';
 import { Documented } from './documented.js';
 import { compileShape } from './dto/compiled.js';
 import { CreateOrgDto } from './dto/org.js';
-import { checkBody, checkIdempotencyKey } from './request-faults.js';
+import { checkBody, checkIdempotencyKey, checkQuery, noParameters } from './request-faults.js';
 
 const bodyFaults = compileShape(CreateOrgDto);
 
@@ -42,8 +42,9 @@ export class OrgController {
     ],
   })
   async create(@Req() request: FastifyRequest, @Res() reply: FastifyReply): Promise<void> {
+    checkQuery(noParameters, request);
     const body = checkBody<CreateOrgDto>(bodyFaults, request.body);
-    const idempotencyKey = checkIdempotencyKey(textHeaderOf(request, 'idempotency-key'));
+    const idempotencyKey = checkIdempotencyKey(request);
     const created = await this.commands.execute(new CreateOrg(body, callerOf(request), idempotencyKey));
     const { superusers: _internal, ...org } = created.org;
     const href = `/org/${org.name}`;
@@ -61,10 +62,11 @@ export class OrgController {
     summary: 'Read an organization',
     path: { org: 'name of the organization' },
     answers: { 200: 'Org' },
-    errors: ['not_found'],
+    errors: ['validation_failed', 'not_found'],
   })
   async get(@Req() request: FastifyRequest, @Res() reply: FastifyReply): Promise<void> {
     const { org } = request.params as { org: string };
+    checkQuery(noParameters, request);
     const text = await this.queries.execute(new GetOrg(org));
     reply.header('content-type', 'application/json; charset=utf-8').send(text);
   }

@@ -1,3 +1,5 @@
+import { isUtf8 } from 'node:buffer';
+import type { FastifyRequest } from 'fastify';
 import { ControlError, type FieldFault, validationFailed } from '../errors.js';
 import { CONTEXT_NAME_PATTERN, SERVICE_CONTEXT } from '../model/audit-event.js';
 import { characters } from './characters.js';
@@ -17,6 +19,10 @@ export function checkQuery<Shape extends object>(
   if (faults.length > 0) throw validationFailed(faults);
   return query as Shape;
 }
+
+/** The shape of a query without parameters. */
+export const noParameters = (query: unknown): FieldFault[] =>
+  Object.keys(query as object).map((name) => ({ pointer: `/${name}`, reason: 'is not a known parameter; remove it' }));
 
 /** The framework passes on what it cannot decode as it is: a filter would silently mean another text. */
 function refuseBadEncoding(url: string): void {
@@ -60,11 +66,19 @@ export function checkContext(name: string): void {
 }
 
 /** The `Idempotency-Key` header, or undefined. Throws `validation_failed`. */
-export function checkIdempotencyKey(key: string | undefined): string | undefined {
-  if (key === undefined) return undefined;
-  const fault = idempotencyKeyFault(key);
+export function checkIdempotencyKey(request: FastifyRequest): string | undefined {
+  const keys = request.raw.headersDistinct['idempotency-key'];
+  if (keys === undefined) return undefined;
+  const [key = ''] = keys.map(inUtf8);
+  const fault = keys.length > 1 ? 'may stand only once' : idempotencyKeyFault(key);
   if (fault) throw validationFailed([{ pointer: 'header:Idempotency-Key', reason: fault }]);
   return key;
+}
+
+/** Node reads the bytes of headers as Latin-1; clients write UTF-8. */
+function inUtf8(value: string): string {
+  const bytes = Buffer.from(value, 'latin1');
+  return isUtf8(bytes) ? bytes.toString() : value;
 }
 
 export function idempotencyKeyFault(key: unknown): string | undefined {

@@ -107,15 +107,17 @@ export function prepareServer(
     done();
   });
   server.removeAllContentTypeParsers();
-  server.addContentTypeParser('application/json', { parseAs: 'buffer' }, (_request, body, done) => {
+  server.addContentTypeParser('application/json', { parseAs: 'buffer' }, (request, body, done) => {
+    const bytes = body as Buffer;
+    if (request.routeOptions.config.unparsed) return done(null, { type: 'json', bytes });
     try {
-      done(null, parseJson(body as Buffer));
+      done(null, parseJson(bytes));
     } catch (error) {
       done(error as Error);
     }
   });
-  server.addContentTypeParser('application/x-ndjson', { parseAs: 'buffer' }, (_request, body, done) =>
-    done(null, body),
+  server.addContentTypeParser('application/x-ndjson', { parseAs: 'buffer' }, (_request, bytes, done) =>
+    done(null, { type: 'ndjson', bytes }),
   );
   return routes;
 }

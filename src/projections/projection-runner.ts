@@ -111,9 +111,10 @@ export class ProjectionRunner {
       const place = { topic, partition: String(partition), offset: String(offset), time: String(time) };
       return {
         topic: 'audit.dead',
-        key,
+        // A rebuild meets the record again; its place tells that it is the same letter.
+        key: `${topic}/${partition}/${offset}`,
         value,
-        headers: { v: '1', reason, ...place, headers: JSON.stringify(headers) },
+        headers: { v: '1', reason, ...place, key, headers: JSON.stringify(headers) },
       };
     });
     await this.untilDone(signal, () => this.log.append(letters));

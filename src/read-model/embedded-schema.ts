@@ -1,16 +1,17 @@
 import type { DatabaseSync, SQLInputValue, StatementSync } from 'node:sqlite';
+import { crc32 } from 'node:zlib';
 import type { Topic } from '../event-log/event-log.js';
 import { KINDS, KINDS_VERSION, type Kind, type KindName } from './kinds.js';
 import type { Document, DocumentContent, FieldValue, OutcomeCode, Write } from './read-model.js';
 
 /** Changes when the tables here change or the kinds do; a file of another version is made anew. */
-export const FORMAT_VERSION = `1.${KINDS_VERSION}`;
+export const FORMAT_VERSION = `2.${KINDS_VERSION}`;
 
 /** "ctrm" */
 export const APPLICATION = 0x6374726d;
 
 /** Every column of a document besides its fields. */
-const COLUMNS = ['org', 'id', 'shard', '"offset"', 'ordinal', 'time', 'hash', 'deleted', 'source'] as const;
+const COLUMNS = ['org', 'id', 'shard', '"offset"', 'ordinal', 'time', 'hash', 'deleted', 'source', 'crc'] as const;
 
 export function kindOf(name: KindName): Kind {
   return KINDS[name];
@@ -51,7 +52,7 @@ function createKind(db: DatabaseSync, name: KindName): void {
   );
   db.exec(`CREATE TABLE ${name} (org TEXT NOT NULL, id TEXT NOT NULL, shard TEXT NOT NULL, "offset" INTEGER NOT NULL,
     ordinal INTEGER NOT NULL, time INTEGER NOT NULL, hash TEXT, deleted INTEGER NOT NULL DEFAULT 0, ${fields.join(' ')}
-    source TEXT NOT NULL, UNIQUE (org, id)) STRICT`);
+    source TEXT NOT NULL, crc INTEGER NOT NULL, UNIQUE (org, id)) STRICT`);
   const index = (suffix: string, columns: readonly string[]) =>
     db.exec(`CREATE INDEX ${name}_${suffix} ON ${name} (${columns.join(', ')})`);
   index('sort', ['org', column(kind.sort), 'id']);
@@ -64,7 +65,13 @@ export function countRows(db: DatabaseSync, kind: KindName, org: string): Readon
   return new Map(rows.all(kind, org).map((row) => [String(row.value), Number(row.count)]));
 }
 
+/** Throws for a document that is not as it was written: it is better not served than altered. */
 export function documentOf(kind: KindName, row: Record<string, unknown>): Document {
+  if (row.crc !== checksum(String(row.id), String(row.source))) {
+    throw new Error(
+      `the read model is damaged at ${kind} ${row.org}/${row.id}: stop, delete its file, and start again`,
+    );
+  }
   const shard = String(row.shard);
   const slash = shard.lastIndexOf('/');
   const fields: Record<string, FieldValue> = {};
@@ -84,6 +91,10 @@ export function documentOf(kind: KindName, row: Record<string, unknown>): Docume
     fields,
     source: String(row.source),
   };
+}
+
+function checksum(id: string, source: string): number {
+  return crc32(source, crc32(id));
 }
 
 export interface KindTable {
@@ -127,6 +138,7 @@ export function kindTable(db: DatabaseSync, name: KindName): KindTable {
       hash,
       deleted,
       content.source,
+      checksum(write.id, content.source),
       ...known,
     ];
   };

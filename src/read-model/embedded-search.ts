@@ -1,5 +1,5 @@
 import type { DatabaseSync, SQLInputValue } from 'node:sqlite';
-import { column, documentOf, kindOf, shardOf } from './embedded-schema.js';
+import { column, documentOf, kindOf } from './embedded-schema.js';
 import type { KindName } from './kinds.js';
 import type { Cursor, Document, Page, SearchQuery } from './read-model.js';
 
@@ -30,38 +30,60 @@ function searchByField(db: DatabaseSync, kind: KindName, query: SearchQuery): Pa
   return { items, more: rows.length > items.length, ...(cursor && { cursor }) };
 }
 
+interface Seen {
+  readonly rowid: number;
+  readonly shard: string;
+  readonly offset: number;
+  readonly ordinal: number;
+  readonly time: number;
+}
+
 function searchReceived(db: DatabaseSync, kind: KindName, query: SearchQuery): Page {
   if (!kindOf(kind).received) throw new Error(`${kind} is not listed in the order received`);
   if (query.cursor && !('seen' in query.cursor)) throw new Error('the cursor is of another order');
+  const { offset = 0, limit } = query;
   const seen = { ...query.cursor?.seen };
-  const wanted = (query.offset ?? 0) + query.limit;
-  const shards = db
-    .prepare('SELECT topic, partition FROM progress ORDER BY topic, partition')
-    .all()
-    .map((row) => {
-      const shard = `${row.topic}/${row.partition}`;
-      const [offset, ordinal] = seen[shard] ?? [-1, 0];
-      const conditions = [
-        ...base(kind, query),
-        { sql: 'shard = ?', values: [shard] },
-        { sql: '("offset", ordinal) > (?, ?)', values: [offset, ordinal] },
-      ];
-      return select(db, kind, conditions, '"offset", ordinal', wanted + 1, 0);
-    });
-  const merged = mergeByTime(shards, wanted);
-  for (const { place } of merged) seen[shardOf(place)] = [place.offset, place.ordinal];
-  const items = merged.slice(query.offset ?? 0);
-  const more = shards.reduce((left, shard) => left + shard.length, 0) > 0;
+  const shards = shardsOf(db).map((shard) => placesAfter(db, kind, query, shard, seen[shard], offset + limit + 1));
+  const merged = mergeByTime(shards, offset + limit);
+  for (const place of merged) seen[place.shard] = [place.offset, place.ordinal];
+  const select = db.prepare(`SELECT * FROM ${kind} WHERE rowid = ?`);
+  const items = merged.slice(offset).map(({ rowid }) => documentOf(kind, select.get(rowid) ?? {}));
+  const more = shards.some((shard) => shard.length > 0);
   return { items, more, ...((merged.length > 0 || query.cursor) && { cursor: { seen } }) };
 }
 
-/** Takes up to `limit` documents off the fronts of the shards: the earliest front first, each shard in its own order. */
-function mergeByTime(shards: Document[][], limit: number): Document[] {
-  const taken: Document[] = [];
+function shardsOf(db: DatabaseSync): string[] {
+  const rows = db.prepare('SELECT topic, partition FROM progress ORDER BY topic, partition').all();
+  return rows.map(({ topic, partition }) => `${topic}/${partition}`);
+}
+
+/** The next places of a shard; the documents are read only of those that are on the page. */
+function placesAfter(
+  db: DatabaseSync,
+  kind: KindName,
+  query: SearchQuery,
+  shard: string,
+  [offset, ordinal]: readonly [number, number] = [-1, 0],
+  limit: number,
+): Seen[] {
+  const conditions = [
+    ...base(kind, query),
+    { sql: 'shard = ?', values: [shard] },
+    { sql: '("offset", ordinal) > (?, ?)', values: [offset, ordinal] },
+  ];
+  const where = conditions.map(({ sql }) => sql).join(' AND ');
+  const columns = 'rowid, shard, "offset", ordinal, time';
+  const statement = db.prepare(`SELECT ${columns} FROM ${kind} WHERE ${where} ORDER BY "offset", ordinal LIMIT ?`);
+  return statement.all(...conditions.flatMap(({ values }) => [...values]), limit) as unknown as Seen[];
+}
+
+/** Takes up to `limit` places off the fronts of the shards: the earliest front first, each shard in its own order. */
+function mergeByTime(shards: Seen[][], limit: number): Seen[] {
+  const taken: Seen[] = [];
   while (taken.length < limit) {
-    let earliest: Document[] | undefined;
+    let earliest: Seen[] | undefined;
     for (const shard of shards) {
-      if (shard[0] && (!earliest?.[0] || shard[0].place.time < earliest[0].place.time)) earliest = shard;
+      if (shard[0] && (!earliest?.[0] || shard[0].time < earliest[0].time)) earliest = shard;
     }
     const next = earliest?.shift();
     if (!next) break;

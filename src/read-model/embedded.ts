@@ -1,4 +1,4 @@
-import { rmSync } from 'node:fs';
+import { existsSync, renameSync, rmSync } from 'node:fs';
 import type { DatabaseSync } from 'node:sqlite';
 import type { Offsets, Topic } from '../event-log/event-log.js';
 import { isEmpty, openExclusive, sqliteFault } from '../sqlite.js';
@@ -9,10 +9,12 @@ import type { Document, Outcome, Page, Progress, ReadModel, SearchQuery, Write }
 
 export interface EmbeddedReadModelOptions {
   readonly file: string;
-  /** The log that the documents come from. A file made from another log is thrown away and made anew. */
+  /** The log that the documents come from. A file made from another log is replaced. */
   readonly logId: string;
-  /** Where the log ends. A file that is ahead of it was made from a history that is gone: thrown away too. */
+  /** Where the log ends. A file that is ahead of it was made from a history that is gone: replaced, too. */
   readonly head?: (topic: Topic) => Promise<Offsets>;
+  /** Told why a file is replaced. */
+  readonly onReplaced?: (reason: string) => void;
 }
 
 const FIRST_GENERATION = 1;
@@ -25,11 +27,16 @@ export class EmbeddedReadModel implements ReadModel {
   private readonly tables: Readonly<Record<KindName, KindTable>>;
 
   static async open(options: EmbeddedReadModelOptions): Promise<EmbeddedReadModel> {
-    const model = openUsable(options.file, options.logId);
-    if (!options.head || !(await model.isAhead(options.head))) return model;
-    await model.close();
-    removeFile(options.file);
-    return openUsable(options.file, options.logId);
+    const { file, logId, onReplaced } = options;
+    const found = existsSync(file) ? await usable(options) : 'it is not there';
+    if (typeof found !== 'string') return found;
+    if (existsSync(file)) {
+      onReplaced?.(found);
+      setAside(file);
+    }
+    const db = openExclusive(file, APPLICATION, 'NORMAL');
+    createSchema(db, logId);
+    return new EmbeddedReadModel(db);
   }
 
   constructor(private readonly db: DatabaseSync) {
@@ -89,7 +96,8 @@ export class EmbeddedReadModel implements ReadModel {
     if (this.db.isOpen) this.db.close();
   }
 
-  private async isAhead(head: (topic: Topic) => Promise<Offsets>): Promise<boolean> {
+  /** Whether it shows what the log does not have. */
+  async isAheadOf(head: (topic: Topic) => Promise<Offsets>): Promise<boolean> {
     for (const row of this.db.prepare('SELECT topic, partition, next FROM progress').all()) {
       const end = (await head(row.topic as Topic))[Number(row.partition)] ?? 0;
       if (Number(row.next) > end) return true;
@@ -111,36 +119,37 @@ export class EmbeddedReadModel implements ReadModel {
   }
 }
 
-/** Opens the file, or makes it anew when it is missing, damaged, of another version or of another log. */
-function openUsable(file: string, logId: string): EmbeddedReadModel {
-  const found = openExisting(file, logId);
-  if (found) return new EmbeddedReadModel(found);
-  removeFile(file);
-  const db = openExclusive(file, APPLICATION, 'NORMAL');
-  createSchema(db, logId);
-  return new EmbeddedReadModel(db);
-}
-
-function openExisting(file: string, logId: string): DatabaseSync | undefined {
+/** The file as a read model, or why it has to be replaced. A lock or a full disk is for the operator to mend: thrown. */
+async function usable({ file, logId, head }: EmbeddedReadModelOptions): Promise<EmbeddedReadModel | string> {
   let db: DatabaseSync | undefined;
   try {
     db = openExclusive(file, APPLICATION, 'NORMAL');
-    if (!isEmpty(db) && isCurrent(db, logId)) return db;
+    const reason = unfit(db, logId);
+    const model = reason === undefined ? new EmbeddedReadModel(db) : undefined;
+    if (model && !(head && (await model.isAheadOf(head)))) return model;
+    db.close();
+    return reason ?? 'it is ahead of the log';
   } catch (error) {
+    if (db?.isOpen) db.close();
     const fault = sqliteFault((error as Error).cause ?? error);
-    // Damage is mended by making the file anew. A lock or a full disk is for the operator to mend.
-    if (fault !== 'corrupt' && fault !== 'notADatabase' && fault !== 'other') throw error;
+    if (fault === 'corrupt' || fault === 'notADatabase' || fault === 'other') return 'it is damaged';
+    throw error;
   }
-  if (db?.isOpen) db.close();
-  return undefined;
 }
 
-function isCurrent(db: DatabaseSync, logId: string): boolean {
+function unfit(db: DatabaseSync, logId: string): string | undefined {
+  if (isEmpty(db)) return 'it is empty';
+  if (db.prepare('PRAGMA quick_check(1)').get()?.quick_check !== 'ok') return 'it is damaged';
   const rows = db.prepare('SELECT name, value FROM meta').all();
   const meta = Object.fromEntries(rows.map(({ name, value }) => [String(name), value]));
-  return meta.logId === logId && meta.version === FORMAT_VERSION;
+  if (meta.version !== FORMAT_VERSION) return 'another version of the program made it';
+  return meta.logId === logId ? undefined : 'it was made from another log';
 }
 
-function removeFile(file: string): void {
-  for (const suffix of ['', '-wal', '-shm', '-journal']) rmSync(file + suffix, { force: true });
+/** Keeps the last file that was replaced: where a log was lost, it is the only evidence left. */
+function setAside(file: string): void {
+  for (const suffix of ['', '-wal', '-shm', '-journal']) {
+    rmSync(`${file}.replaced${suffix}`, { force: true });
+    if (existsSync(file + suffix)) renameSync(file + suffix, `${file}.replaced${suffix}`);
+  }
 }

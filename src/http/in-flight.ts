@@ -1,0 +1,36 @@
+import type { FastifyInstance } from 'fastify';
+
+/**
+ * Counts the requests that are not answered to the end. A server that closes gives up connections on which nothing is
+ * asked, also while an answer is still on its way; so it waits for this first.
+ */
+export class InFlight {
+  private count = 0;
+  private readonly waiting = new Set<() => void>();
+
+  constructor(server: FastifyInstance) {
+    server.addHook('onRequest', (_request, _reply, done) => {
+      this.count += 1;
+      done();
+    });
+    server.addHook('onResponse', (_request, _reply, done) => {
+      this.count -= 1;
+      if (this.count === 0) for (const resolve of this.waiting) resolve();
+      done();
+    });
+  }
+
+  /** Resolves when nothing is in flight, or the time is over. */
+  drained(timeoutMs: number): Promise<void> {
+    if (this.count === 0) return Promise.resolve();
+    return new Promise((resolve) => {
+      const end = () => {
+        clearTimeout(timer);
+        this.waiting.delete(end);
+        resolve();
+      };
+      const timer = setTimeout(end, timeoutMs);
+      this.waiting.add(end);
+    });
+  }
+}

@@ -1,0 +1,82 @@
+import { createHash } from 'node:crypto';
+import { cpSync, mkdtempSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join, resolve } from 'node:path';
+import { EmbeddedEventLog } from '../../src/event-log/embedded.js';
+import type { EventLog, Offsets, Topic } from '../../src/event-log/event-log.js';
+import { Client, itemsText } from './client.js';
+
+export const FOLDER = resolve(import.meta.dirname, '../fixtures/log-v1');
+const TOPICS: readonly Topic[] = ['audit', 'control', 'audit.dead'];
+
+/** What every version answers on the log of the fixture. */
+export interface Expected {
+  readonly about: string;
+  readonly rootKey: string;
+  readonly logId: string;
+  readonly records: Readonly<Record<string, RecordsOfTopic>>;
+  readonly orgs: Readonly<Record<string, OrgAnswers>>;
+}
+
+interface RecordsOfTopic {
+  readonly head: Offsets;
+  /** Stands for every field of every record, in order. */
+  readonly sha256: string;
+}
+
+export interface OrgAnswers {
+  /** Of an organization that exists in this file only. */
+  readonly key: string;
+  /** Texts as they came, byte for byte. */
+  readonly org: string;
+  readonly contexts: string;
+  /** In the order received. */
+  readonly events: readonly string[];
+}
+
+/** A folder of its own for the log, so that nothing is ever written to the fixture. */
+export function copyOfLog(): string {
+  const dataDir = mkdtempSync(join(tmpdir(), 'control-log-v1-'));
+  cpSync(join(FOLDER, 'log.db'), join(dataDir, 'log.db'));
+  return dataDir;
+}
+
+export async function orgAnswers(url: string, org: string, key: string): Promise<OrgAnswers> {
+  const client = new Client(url, key);
+  const events: string[] = [];
+  for await (const page of client.pages(`/audit/org/${org}?order=received&pageSize=7`)) {
+    const ofPage: string[] = [];
+    for (const { id } of page.items) ofPage.push(eventText((await client.get(`/audit/org/${org}/id/${id}`)).text));
+    if (ofPage.join(',') !== itemsText(page)) throw new Error(`the list and the events differ: ${page.text}`);
+    events.push(...ofPage);
+  }
+  const [own, contexts] = [await client.get(`/org/${org}`), await client.get(`/audit/org/${org}/auditctx`)];
+  return { key, org: own.text, contexts: contexts.text, events };
+}
+
+function eventText(envelope: string): string {
+  return envelope.slice(envelope.indexOf('"item":') + '"item":'.length, envelope.lastIndexOf(',"query":{'));
+}
+
+/** Reads the whole log by the port, and so through every check that it makes. */
+export async function recordsOf(file: string): Promise<Pick<Expected, 'logId' | 'records'>> {
+  const log = await EmbeddedEventLog.open({ file });
+  const records: Record<string, RecordsOfTopic> = {};
+  for (const topic of TOPICS) records[topic] = { head: await log.head(topic), sha256: await digest(log, topic) };
+  await log.close();
+  return { logId: log.id, records };
+}
+
+async function digest(log: EventLog, topic: Topic): Promise<string> {
+  const sum = createHash('sha256');
+  const end = (await log.head(topic))[0] ?? 0;
+  const stop = new AbortController();
+  if (end === 0) stop.abort();
+  for await (const batch of log.read(topic, {}, stop.signal)) {
+    for (const { partition, offset, time, key, headers, value } of batch.records) {
+      sum.update(`${JSON.stringify([partition, offset, time, key, headers, value.byteLength])}\n`).update(value);
+    }
+    if (batch.next >= end) stop.abort();
+  }
+  return sum.digest('hex');
+}

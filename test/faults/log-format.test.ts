@@ -1,0 +1,85 @@
+import { readFileSync, rmSync } from 'node:fs';
+import { join } from 'node:path';
+import { startService, type TestService } from '../support/service.js';
+import { bodyOf, Client, type Event } from './client.js';
+import { copyOfLog, type Expected, FOLDER, orgAnswers, recordsOf } from './log-answers.js';
+import { CONFLICTING, KEYED, KEYED_ORG, KEYED_REPEATED, ROOT_KEY } from './log-v1.js';
+
+/**
+ * A log that the first version made. Its bytes are never rewritten, so every later version must pass these tests
+ * unchanged: neither the tests, nor the log, nor the answers may be changed to make them pass.
+ */
+describe('a log of the first format', () => {
+  const expected = JSON.parse(readFileSync(join(FOLDER, 'expected.json'), 'utf8')) as Expected;
+  let dataDir = '';
+  let service: TestService;
+  let acme: Client;
+
+  const restart = async () => {
+    service = await startService({ dataDir, env: { CONTROL_ROOT_KEY: ROOT_KEY } });
+    acme = new Client(service.url, expected.orgs.acme?.key ?? '');
+  };
+  const appEvents = () => acme.all('/audit/org/acme?contextName=app&order=received&pageSize=1000');
+
+  beforeEach(async () => {
+    dataDir = copyOfLog();
+  });
+  afterEach(async () => {
+    await service?.stop();
+    rmSync(dataDir, { recursive: true, force: true });
+  });
+
+  test('gives back every record as it was appended', async () => {
+    const { logId, records } = expected;
+
+    expect(await recordsOf(join(dataDir, 'log.db'))).toEqual({ logId, records });
+  });
+
+  test.each(Object.keys(expected.orgs))('answers the key of %s with exactly what was answered then', async (org) => {
+    await restart();
+    const answers = expected.orgs[org];
+
+    expect(await orgAnswers(service.url, org, answers?.key ?? '')).toEqual(answers);
+  });
+
+  test('keeps the organizations apart', async () => {
+    await restart();
+
+    expect((await acme.get('/audit/org/globex')).status).toBe(403);
+  });
+
+  test('knows a repeated event by its key, and another event with that key', async () => {
+    await restart();
+    const headers = { 'idempotency-key': KEYED.idempotencyKey };
+    const before = await appEvents();
+    const first = before.find(({ resource }) => resource.data?.['ü'] === 'é') as Event;
+
+    expect(await acme.publish(KEYED.path, KEYED_REPEATED, headers)).toBe(first.id);
+    const conflict = await acme.post(KEYED.path, CONFLICTING, headers);
+    expect(bodyOf<{ code: string }>(conflict).code).toBe('idempotency_conflict');
+    expect(await appEvents()).toEqual(before);
+  });
+
+  test('knows a repeated organization by its key, and shows its first API key again', async () => {
+    await restart();
+
+    const again = await new Client(service.url, ROOT_KEY).org(KEYED_ORG.name, {
+      'idempotency-key': KEYED_ORG.idempotencyKey,
+    });
+
+    expect(again.key).toBe(acme.key);
+  });
+
+  test('goes on with what this version records', async () => {
+    await restart();
+    const before = await appEvents();
+    const id = await acme.publish(KEYED.path, { resource: { name: 'of this version' } });
+    await service.stop();
+    await restart();
+
+    const after = await appEvents();
+
+    expect(after.slice(0, -1)).toEqual(before);
+    expect(after.at(-1)?.id).toBe(id);
+  });
+});

@@ -1,0 +1,97 @@
+import { spawn } from 'node:child_process';
+import { existsSync, mkdirSync, mkdtempSync, readdirSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { dirname, join, relative, resolve } from 'node:path';
+import { transformFileSync } from '@swc/core';
+
+const ROOT = resolve(import.meta.dirname, '../..');
+
+/** The built service, or the one that `CONTROL_TEST_MAIN` names: a damaged copy of it shows that a test can fail. */
+export function builtMain(): string {
+  const file = resolve(ROOT, process.env.CONTROL_TEST_MAIN || 'dist/main.js');
+  if (!existsSync(file)) throw new Error(`${file} is missing: build the service first (npm run build)`);
+  return file;
+}
+
+let compiled: string | undefined;
+
+/** The sources as they stand, compiled beside the build, so that no test passes or fails by an old one. */
+export function compiledMain(): string {
+  if (process.env.CONTROL_TEST_MAIN) return builtMain();
+  compiled ??= compile(mkdtempSync(join(tmpdir(), 'control-compiled-')));
+  return compiled;
+}
+
+/** Call it when the last process has ended. */
+export function removeCompiled(): void {
+  if (compiled !== undefined && !process.env.CONTROL_TEST_MAIN) rmSync(resolve(compiled, '../..'), { recursive: true });
+  compiled = undefined;
+}
+
+function compile(folder: string): string {
+  symlinkSync(join(ROOT, 'node_modules'), join(folder, 'node_modules'));
+  symlinkSync(join(ROOT, 'package.json'), join(folder, 'package.json'));
+  const source = join(ROOT, 'src');
+  for (const entry of readdirSync(source, { recursive: true, withFileTypes: true })) {
+    const file = join(entry.parentPath, entry.name);
+    if (!entry.isFile() || !file.endsWith('.ts') || file.endsWith('.d.ts')) continue;
+    const target = join(folder, 'dist', relative(source, file)).replace(/ts$/, 'js');
+    mkdirSync(dirname(target), { recursive: true });
+    writeFileSync(target, transformFileSync(file, { configFile: join(ROOT, '.swcrc'), sourceMaps: false }).code);
+  }
+  return join(folder, 'dist/main.js');
+}
+
+export interface Exit {
+  readonly code: number | null;
+  readonly signal: NodeJS.Signals | null;
+  readonly stdout: string;
+  readonly stderr: string;
+}
+
+export interface ServiceProcess {
+  /** Its address, once it serves. Rejects when it ends before. */
+  readonly listening: Promise<string>;
+  readonly exit: Promise<Exit>;
+  /** Sends the signal and waits for the end. */
+  end(signal: NodeJS.Signals): Promise<Exit>;
+}
+
+/** The service as an operator runs it: a process of its own, on any free port. */
+export function spawnService(
+  main: string,
+  dataDir: string,
+  env: Readonly<Record<string, string>> = {},
+): ServiceProcess {
+  const child = spawn(process.execPath, ['--no-warnings', main], {
+    env: { PATH: process.env.PATH, CONTROL_DATA_DIR: dataDir, CONTROL_PORT: '0', ...env },
+    stdio: ['ignore', 'pipe', 'pipe'],
+  });
+  let stdout = '';
+  let stderr = '';
+  const listening = Promise.withResolvers<string>();
+  listening.promise.catch(() => undefined);
+  child.stdout.setEncoding('utf8').on('data', (text: string) => {
+    stdout += text;
+    const line = stdout.split('\n').find((one) => one.includes('"msg":"listening"') && one.endsWith('}'));
+    if (line) listening.resolve((JSON.parse(line) as { url: string }).url);
+  });
+  child.stderr.setEncoding('utf8').on('data', (text: string) => {
+    stderr += text;
+  });
+  const exit = new Promise<Exit>((done) => {
+    // "close" comes after the last output.
+    child.once('close', (code, signal) => {
+      listening.reject(new Error(`the service ended (${code ?? signal}) before it served: ${stderr || stdout}`));
+      done({ code, signal, stdout, stderr });
+    });
+  });
+  return {
+    listening: listening.promise,
+    exit,
+    end(signal) {
+      child.kill(signal);
+      return exit;
+    },
+  };
+}

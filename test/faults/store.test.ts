@@ -1,0 +1,208 @@
+import { randomBytes } from 'node:crypto';
+import { copyFileSync, readdirSync, readFileSync, rmSync, statSync, truncateSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { StoreUnusable } from '../../src/event-log/event-log.js';
+import { startService } from '../support/service.js';
+import { Client } from './client.js';
+import {
+  answersOf,
+  answersOn,
+  copyOf,
+  type DataFolder,
+  EVENTS,
+  eventOf,
+  execute,
+  filledFolder,
+  flipBit,
+  ORG,
+  overwrite,
+  refusalOn,
+  removeReadModel,
+  startedOn,
+} from './data-folder.js';
+import { type Exit, removeCompiled } from './process.js';
+
+let whole: DataFolder;
+let folder: DataFolder;
+
+beforeAll(async () => {
+  whole = await filledFolder();
+});
+afterAll(() => {
+  rmSync(whole.dataDir, { recursive: true, force: true });
+  removeCompiled();
+});
+beforeEach(() => {
+  folder = copyOf(whole);
+});
+afterEach(() => rmSync(folder.dataDir, { recursive: true, force: true }));
+
+/** The operator is told in one sentence which file it is, and the process has served nothing. */
+function expectRefusal(exit: Exit, ...words: readonly string[]): void {
+  for (const word of words) expect(exit.stderr).toContain(word);
+  expect(exit.stdout).not.toContain('"msg":"listening"');
+  expect(exit.code).toBe(1);
+}
+
+function expectNoStackTrace({ stderr }: Exit): void {
+  expect(stderr).not.toMatch(/\n\s+at /);
+  expect(stderr.trim().split('\n')).toHaveLength(1);
+}
+
+describe('a data folder that another process uses', () => {
+  test('is refused with the file and the remedy, and the first process goes on', async () => {
+    const first = await startService({ dataDir: folder.dataDir });
+    const client = new Client(first.url, folder.key);
+
+    const exit = await startedOn(folder);
+
+    expectRefusal(exit, folder.log, 'another process uses it', 'CONTROL_DATA_DIR');
+    expectNoStackTrace(exit);
+    await client.publish(`/audit/org/${ORG}/auditctx/app`, eventOf('afterwards'));
+    await first.stop();
+  });
+
+  test('can be used as soon as that process is gone', async () => {
+    const first = await startService({ dataDir: folder.dataDir });
+    await startedOn(folder);
+    await first.stop();
+
+    expect(await answersOn(folder)).toBe(whole.answers);
+  });
+});
+
+describe('a log file that is not one', () => {
+  const cases: Record<string, { damage: (file: string) => void; words: string[] }> = {
+    'whose header is garbage': { damage: (file) => overwrite(file, 0, 100), words: ['restore it from a backup'] },
+    'of random bytes': {
+      damage: (file) => writeFileSync(file, randomBytes(50_000)),
+      words: ['restore it from a backup'],
+    },
+    'of another program': {
+      damage: (file) => {
+        rmSync(file);
+        execute(file, 'CREATE TABLE notes (text); INSERT INTO notes VALUES (1)');
+      },
+      words: ['another program'],
+    },
+    'of another program that gives an application id': {
+      damage: (file) => {
+        rmSync(file);
+        execute(file, 'PRAGMA application_id = 7; CREATE TABLE notes (text)');
+      },
+      words: ['another program'],
+    },
+    'of a newer format': {
+      damage: (file) => execute(file, "UPDATE meta SET value = '999' WHERE name = 'format'"),
+      words: ['format 999', 'newer version'],
+    },
+    'of other partitions': {
+      damage: (file) => execute(file, `UPDATE meta SET value = '[["audit",7]]' WHERE name = 'layout'`),
+      words: ['partitions'],
+    },
+  };
+
+  test.each(Object.entries(cases))('%s is refused and left as it was', async (_name, { damage, words }) => {
+    damage(folder.log);
+    const before = readFileSync(folder.log);
+
+    const refusal = await refusalOn(folder);
+
+    expect(refusal).toBeInstanceOf(StoreUnusable);
+    for (const word of [folder.log, ...words]) expect((refusal as Error).message).toContain(word);
+    expect(readFileSync(folder.log).equals(before)).toBe(true);
+  });
+
+  test('in the place of the read model, of another program, is not overwritten', async () => {
+    rmSync(folder.readModel);
+    execute(folder.readModel, 'CREATE TABLE notes (text); INSERT INTO notes VALUES (1)');
+    const before = readFileSync(folder.readModel);
+
+    const refusal = await refusalOn(folder);
+
+    expect(refusal).toMatchObject({ name: 'StoreUnusable', message: expect.stringContaining(folder.readModel) });
+    expect(readFileSync(folder.readModel).equals(before)).toBe(true);
+  });
+});
+
+describe('a log whose records were altered', () => {
+  test('ends a start that has to read an altered event, and names the record', async () => {
+    flipBit(folder.log, 'event-123-end');
+    removeReadModel(folder);
+
+    // The records before it: the one of the first publish, and those of the bulk.
+    expectRefusal(await startedOn(folder), folder.log, 'audit/0', 'record 124 was altered');
+  });
+
+  test('ends a start on an altered change of an organization, whether or not it is indexed', async () => {
+    flipBit(folder.log, '"org-created"');
+
+    expectRefusal(await startedOn(folder), folder.log, 'control/0', 'record 0 was altered');
+  });
+
+  test('is noticed when a record was moved', async () => {
+    const last = EVENTS;
+    execute(
+      folder.log,
+      `UPDATE audit_0 SET offset = -1 WHERE offset = 5; UPDATE audit_0 SET offset = 5 WHERE offset = ${last};
+      UPDATE audit_0 SET offset = ${last} WHERE offset = -1`,
+    );
+    removeReadModel(folder);
+
+    expectRefusal(await startedOn(folder), folder.log, 'audit/0', 'record 5 was altered');
+  });
+
+  test('is noticed when a record is gone', async () => {
+    execute(folder.log, 'DELETE FROM audit_0 WHERE offset = 200');
+    removeReadModel(folder);
+
+    expectRefusal(await startedOn(folder), folder.log, 'audit/0', 'record 200 is missing');
+  });
+
+  test.each([0.3, 0.6, 0.9])('is refused when the file was cut off after %d of it', async (part) => {
+    truncateSync(folder.log, Math.floor(statSync(folder.log).size * part));
+
+    const refusal = await refusalOn(folder);
+
+    expect(refusal).toMatchObject({ name: 'StoreUnusable', message: expect.stringContaining(folder.log) });
+    expect((refusal as Error).message).toContain('restore it from a backup');
+  });
+});
+
+describe('a read model that is damaged is made anew from the log', () => {
+  const cases: Record<string, (damaged: DataFolder) => void> = {
+    'garbage in its header': ({ readModel }) => overwrite(readModel, 0, 100),
+    'no bytes at all': ({ readModel }) => truncateSync(readModel, 0),
+    'half of its bytes': ({ readModel }) => truncateSync(readModel, Math.floor(statSync(readModel).size / 2)),
+    'garbage for its second half': ({ readModel }) => overwrite(readModel, statSync(readModel).size / 2),
+    'garbage for all but its header': ({ readModel }) => overwrite(readModel, 100),
+    'tables of another version': ({ readModel }) =>
+      execute(readModel, `UPDATE meta SET value = '0' WHERE name = 'version'`),
+    'the contents of another log': ({ readModel }) =>
+      execute(readModel, `UPDATE meta SET value = 'x' WHERE name = 'logId'`),
+    'a missing table': ({ readModel }) => execute(readModel, 'DROP TABLE auditevent'),
+  };
+
+  test.each(Object.entries(cases))('%s', async (_name, damage) => {
+    damage(folder);
+
+    expect(await answersOn(folder)).toBe(whole.answers);
+  });
+});
+
+test('a log that was put back from an older backup is what is served', async () => {
+  const service = await startService({ dataDir: folder.dataDir });
+  const client = new Client(service.url, folder.key);
+  await client.publish(`/audit/org/${ORG}/auditctx/app`, eventOf('after the backup'));
+  expect(await answersOf(client)).not.toBe(whole.answers);
+  await service.stop();
+
+  copyFileSync(whole.log, folder.log);
+
+  expect(await answersOn(folder)).toBe(whole.answers);
+});
+
+test('a stopped service leaves each store as one file that can be copied', () => {
+  expect(readdirSync(whole.dataDir).sort()).toEqual(['log.db', 'read-model.db', 'root.key']);
+  expect(join(whole.dataDir, 'log.db')).toBe(whole.log);
+});

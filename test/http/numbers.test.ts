@@ -1,0 +1,114 @@
+import { Api, newOrg, type Org, pointers, type Refusal } from '../support/api.js';
+import { startService, type TestService } from '../support/service.js';
+
+let service: TestService;
+let org: Org;
+
+beforeAll(async () => {
+  service = await startService();
+  org = await newOrg(service);
+});
+
+afterAll(() => service.remove());
+
+/** How `n` comes back by id and by list; both as text, since parsing would lose what is to be seen. */
+async function kept(number: string): Promise<string | undefined> {
+  const { status, body, text } = await org.publish(`{"resource":{"name":"n","data":{"n":${number},"after":1}}}`);
+  if (status !== 201) throw new Error(text);
+  const pick = (from: string) => /"n":([^,]*),"after":1/.exec(from)?.[1];
+  const byId = pick((await org.event(body.id)).text);
+  expect(pick((await org.named('n', { pageSize: '1' })).text)).toBe(byId);
+  return byId;
+}
+
+describe('a number that a double cannot hold comes back digit for digit', () => {
+  test.each([
+    '9007199254740993',
+    '-9007199254740993',
+    '18446744073709551615',
+    '123456789012345678901234567890123456789012345678901234567890',
+    '1e400',
+    '-1E400',
+    '1e-400',
+    '1.7976931348623159e308',
+    '4.9e-325',
+    '0.1000000000000000000000000000001',
+    '3.14159265358979323846264338327950288',
+    '0.30000000000000004440892098500626',
+    '100000000000000000000000000000000000001',
+    '1.00000000000000000000000000000000000000000000000001E+5',
+  ])('%s', async (number) => {
+    expect(await kept(number)).toBe(number);
+  });
+});
+
+describe('a number that a double writes as it is comes back so', () => {
+  test.each(['0', '1', '-1', '0.1', '-2.5', '9007199254740991', '1.7976931348623157e+308', '5e-324', '1e+21'])(
+    '%s',
+    async (number) => {
+      expect(await kept(number)).toBe(number);
+    },
+  );
+});
+
+describe('a number that a double writes otherwise keeps its value', () => {
+  test.each([
+    ['1.0', '1'],
+    ['1.50', '1.5'],
+    ['1e2', '100'],
+    ['100E-2', '1'],
+    ['-0', '0'],
+    ['-0.0', '0'],
+    ['0e999999999999999999999', '0'],
+    ['1.0000000000000000000000', '1'],
+    ['9007199254740992.0', '9007199254740992'],
+  ])('%s comes back as %s', async (number, text) => {
+    expect(await kept(number)).toBe(text);
+  });
+});
+
+describe('everywhere in free-form data', () => {
+  test('exact numbers are kept, in arrays and deep in objects', async () => {
+    const big = '12345678901234567890';
+    const free = `{"list":[${big},[${big}]],"o":{"p":${big}}}`;
+    const event = `{"resource":{"name":"f","data":${free}},"context":{"data":${free}},"subject":{"claims":${free},"data":${free}},"action":{"data":${free}}}`;
+    const { body } = await org.publish(event);
+    const { text } = await org.event(body.id);
+    expect(text.split(free)).toHaveLength(6);
+  });
+});
+
+describe('outside free-form data a number that cannot be kept', () => {
+  test.each([
+    ['/requestId', '{"resource":{"name":"x"},"requestId":1e400}'],
+    ['/result/status', '{"resource":{"name":"x"},"result":{"status":12345678901234567890}}'],
+    ['/resource/data', '{"resource":{"name":"x","data":1e400}}'],
+    ['/extra', '{"resource":{"name":"x"},"extra":1e400}'],
+  ])('is refused with its place %s', async (pointer, event) => {
+    const answer = await org.publish<Refusal>(event);
+    expect(answer.status).toBe(400);
+    expect(new Set(pointers(answer))).toEqual(new Set([pointer]));
+  });
+
+  test('is refused in place of an object, naming only places that are in the body', async () => {
+    const answer = await org.publish<Refusal>('{"resource":1e400,"subject":1e400}');
+    expect(answer.status).toBe(400);
+    expect(new Set(pointers(answer))).toEqual(new Set(['/resource', '/subject']));
+  });
+
+  test('is refused in a text of POST /org too', async () => {
+    const answer = await new Api(service.url, service.rootKey).post<Refusal>(
+      '/org',
+      '{"name":"num","tags":{"a":1e400}}',
+    );
+    expect(answer.status).toBe(400);
+    expect(pointers(answer)).toContain('/tags/a');
+  });
+});
+
+test('a number as long as the body holds up nobody', async () => {
+  const number = `1${'0'.repeat(100_000)}1`;
+  const started = performance.now();
+  expect(await kept(number)).toBe(number);
+  expect(performance.now() - started).toBeLessThan(2_000);
+}, 120_000);
