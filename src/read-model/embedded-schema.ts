@@ -17,7 +17,7 @@ export function kindOf(name: KindName): Kind {
   return KINDS[name];
 }
 
-export function shardOf(place: { readonly topic: Topic; readonly partition: number }): string {
+function shardOf(place: { readonly topic: Topic; readonly partition: number }): string {
   return `${place.topic}/${place.partition}`;
 }
 

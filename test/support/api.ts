@@ -9,7 +9,7 @@ export interface Answer<Body> {
   readonly body: Body;
 }
 
-export interface FieldFault {
+interface FieldFault {
   readonly pointer: string;
   readonly reason: string;
 }
