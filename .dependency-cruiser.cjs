@@ -12,7 +12,7 @@ const layers = {
 };
 
 /** Files beside the folders that any layer of the server may use. */
-const shared = '^src/(errors|clock|ids|tokens|config|sqlite|readiness)\\.ts$';
+const shared = '^src/(errors|clock|ids|tokens|config|sqlite|readiness|metrics|tracing)\\.ts$';
 
 /** The adapters: only the composition root makes them. */
 const adapters = '^src/(event-log|read-model)/(embedded|kafka|elasticsearch)|^src/progress/in-process';

@@ -11,8 +11,11 @@ import type { EventLog } from './event-log/event-log.js';
 import { AuditPublishController } from './http/audit-publish.controller.js';
 import { AuditReadController } from './http/audit-read.controller.js';
 import { HealthController } from './http/health.controller.js';
+import { MetricsController } from './http/metrics.controller.js';
+import { OpenApiController } from './http/openapi.controller.js';
 import { OrgController } from './http/org.controller.js';
 import type { Ids } from './ids.js';
+import { Metrics } from './metrics.js';
 import { Waiters } from './progress/waiters.js';
 import { GetAuditEventHandler } from './queries/audit-get.js';
 import { ListAuditEventsHandler } from './queries/audit-list.js';
@@ -34,6 +37,7 @@ export interface Parts {
   readonly state: ControlState;
   readonly runner: CommandRunner;
   readonly readiness: Readiness;
+  readonly metrics: Metrics;
 }
 
 const COMMANDS = [CreateOrgHandler, PublishAuditEventsHandler];
@@ -46,7 +50,14 @@ export class AppModule {
     return {
       module: AppModule,
       imports: [CqrsModule.forRoot()],
-      controllers: [AuditPublishController, AuditReadController, HealthController, OrgController],
+      controllers: [
+        AuditPublishController,
+        AuditReadController,
+        HealthController,
+        MetricsController,
+        OpenApiController,
+        OrgController,
+      ],
       providers: [
         { provide: CONFIG, useValue: parts.config },
         { provide: ROOT_KEY, useValue: parts.rootKey },
@@ -58,6 +69,7 @@ export class AppModule {
         { provide: ControlState, useValue: parts.state },
         { provide: CommandRunner, useValue: parts.runner },
         { provide: Readiness, useValue: parts.readiness },
+        { provide: Metrics, useValue: parts.metrics },
         KeySecrets,
         ...COMMANDS,
         ...QUERIES,

@@ -13,6 +13,8 @@ export interface Config {
   readonly roles: ReadonlySet<Role>;
   /** Addresses or CIDR ranges whose `X-Forwarded-For` is believed. */
   readonly trustedProxies: readonly string[];
+  /** Requests a second that one organization may send to this process; 0 for no limit. */
+  readonly rateLimit: number;
   readonly logLevel: LogLevel;
 }
 
@@ -73,6 +75,7 @@ export function readConfig(env: Readonly<Record<string, string | undefined>>): C
     store,
     roles,
     trustedProxies: list('CONTROL_TRUSTED_PROXIES', ''),
+    rateLimit: whole('CONTROL_RATE_LIMIT', 0, 0, 1_000_000),
     logLevel: oneOf('CONTROL_LOG_LEVEL', LOG_LEVELS, 'info'),
   };
   const bad = config.trustedProxies.filter((range) => !isAddressRange(range));

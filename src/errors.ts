@@ -71,6 +71,10 @@ export const ERRORS = {
     when: 'The request headers are larger than the service takes.',
     remedy: 'Send fewer or shorter headers.',
   },
+  rate_limited: {
+    when: 'The organization sends more requests a second than `CONTROL_RATE_LIMIT` lets it, at this process.',
+    remedy: 'Retry after `Retry-After` seconds; publish in bulk.',
+  },
   log_unavailable: {
     when: 'The log cannot take the record now: it is down, out of space, or its bounded queue is full. Nothing was recorded.',
     remedy: 'Retry after `Retry-After` seconds, with an `Idempotency-Key`.',

@@ -1,4 +1,5 @@
 import type { ControlState } from './commands/control-state.js';
+import type { Topic } from './event-log/event-log.js';
 import type { ProjectionRunner } from './projections/projection-runner.js';
 
 /** Whether the process serves, and what it waits for. */
@@ -8,7 +9,7 @@ export class Readiness {
 
   constructor(
     private readonly state: ControlState,
-    private readonly projections: ReadonlyMap<string, ProjectionRunner>,
+    private readonly projections: ReadonlyMap<Topic, ProjectionRunner>,
   ) {}
 
   get isStopping(): boolean {

@@ -12,11 +12,14 @@ import { keyHash } from './commands/key-secrets.js';
 import type { Config } from './config.js';
 import { EmbeddedEventLog } from './event-log/embedded.js';
 import { StoreUnusable } from './event-log/event-log.js';
+import { addGauges } from './gauges.js';
 import { AccessCheck } from './http/access.js';
 import { ErrorFilter } from './http/error-filter.js';
 import { InFlight } from './http/in-flight.js';
+import { limitRate } from './http/rate-limit.js';
 import { fastifyAdapter, prepareServer, refuseOtherMethods } from './http/server.js';
 import { systemIds } from './ids.js';
+import { Metrics } from './metrics.js';
 import { nestLogger } from './nest-logger.js';
 import { InProcessProgressFeed } from './progress/in-process.js';
 import { Waiters } from './progress/waiters.js';
@@ -81,14 +84,16 @@ async function compose(
       logger.error({ file, reason, log: log.id }, 'the read model is rebuilt; the old file is kept'),
   });
   started.defer(() => model.close());
+  const metrics = new Metrics();
   const feed = new InProcessProgressFeed();
   const state = new ControlState(log);
   const runners = new Map(
     [auditProjection, controlProjection].map((projection) => [
-      projection.topic as string,
-      new ProjectionRunner(log, model, feed, projection, logger),
+      projection.topic,
+      new ProjectionRunner(log, model, feed, projection, metrics, logger),
     ]),
   );
+  addGauges(metrics, log, runners, clock);
   const parts: Parts = {
     config,
     rootKey: config.rootKey ?? keptRootKey(config.dataDir, ids),
@@ -100,6 +105,7 @@ async function compose(
     state,
     runner: new CommandRunner(log, state),
     readiness: new Readiness(state, runners),
+    metrics,
   };
   return { parts, projections: [...runners.values()] };
 }
@@ -135,9 +141,11 @@ function prepareFolder(folder: string): void {
 
 /** Listens; answers the address. */
 async function serve(parts: Parts, logger: Logger, started: AsyncDisposableStack): Promise<string> {
-  const { config, ids, state, readiness, waiters } = parts;
-  const adapter = fastifyAdapter(config, logger, ids);
+  const { config, ids, metrics, state, readiness, waiters } = parts;
+  const errors = new ErrorFilter(metrics);
+  const adapter = fastifyAdapter(config, logger, ids, errors);
   const server = adapter.getInstance();
+  await limitRate(server, config.rateLimit);
   const inFlight = new InFlight(server);
   const routes = prepareServer(server, new AccessCheck(state, keyHash(parts.rootKey)), readiness);
   const app = await NestFactory.create<NestFastifyApplication>(AppModule.of(parts), adapter, {
@@ -153,7 +161,7 @@ async function serve(parts: Parts, logger: Logger, started: AsyncDisposableStack
     clearTimeout(lastWait);
     waiters.close();
   });
-  app.useGlobalFilters(new ErrorFilter());
+  app.useGlobalFilters(errors);
   await app.init();
   refuseOtherMethods(server, routes);
   await app.listen(config.port, config.host);

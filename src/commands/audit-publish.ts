@@ -7,10 +7,12 @@ import { ControlError } from '../errors.js';
 import { auditEntry } from '../event-log/audit-record.js';
 import type { EventLog, LogEntry, Position } from '../event-log/event-log.js';
 import { type Ids, keyedId, timeOf } from '../ids.js';
+import { Metrics } from '../metrics.js';
 import { type Publication, recordedEvent, type SentAuditEvent } from '../model/audit-event.js';
 import { canonicalJson } from '../model/canonical-json.js';
 import { type Indexed, Waiters } from '../progress/waiters.js';
 import { CLOCK, CONFIG, EVENT_LOG, IDS } from '../tokens.js';
+import { inSpan } from '../tracing.js';
 
 export interface PublishItem {
   /** Valid: the shape is checked before. */
@@ -33,6 +35,11 @@ export class PublishAuditEvents extends Command<Published[]> {
   }
 }
 
+interface Prepared {
+  readonly id: string;
+  readonly entry: LogEntry;
+}
+
 /**
  * Appends events to the log and, in sync mode, waits until they are searchable. Answers one result an item, in order,
  * and only after the log has the items durably. Order: events of one resource keep the order of the items.
@@ -41,6 +48,7 @@ export class PublishAuditEvents extends Command<Published[]> {
 export class PublishAuditEventsHandler implements ICommandHandler<PublishAuditEvents> {
   constructor(
     private readonly waiters: Waiters,
+    private readonly metrics: Metrics,
     @Inject(EVENT_LOG) private readonly log: EventLog,
     @Inject(CLOCK) private readonly clock: Clock,
     @Inject(IDS) private readonly ids: Ids,
@@ -49,20 +57,32 @@ export class PublishAuditEventsHandler implements ICommandHandler<PublishAuditEv
 
   async execute({ items, mode, from }: PublishAuditEvents): Promise<Published[]> {
     const prepared = items.map((item) => this.prepare(item, from));
+    const published = await inSpan('publish', { mode, events: items.length }, () => this.publish(prepared, mode));
+    for (const one of published) this.metrics.published(mode, 'error' in one ? one.error.code : one.state);
+    return published;
+  }
+
+  private async publish(prepared: readonly Prepared[], mode: 'sync' | 'async'): Promise<Published[]> {
     let positions: Position[];
+    const start = performance.now();
     try {
-      positions = await this.log.append(prepared.map(({ entry }) => entry));
+      positions = await inSpan('append', { entries: prepared.length }, () =>
+        this.log.append(prepared.map(({ entry }) => entry)),
+      );
     } catch (error) {
       if (!(error instanceof ControlError)) throw error;
       return prepared.map(({ id }) => ({ error: withId(error, id) }));
     }
+    this.metrics.appended(start);
     if (mode === 'async') return prepared.map(({ id }) => ({ id, state: 'recorded' }));
+    const durable = performance.now();
     const waits = positions.map((position) => this.waiters.waitFor('audit', position, this.config.syncTimeoutMs));
     const indexed = await Promise.all(waits);
+    this.metrics.waited(durable);
     return prepared.map(({ id }, index) => published(id, indexed[index] ?? { code: 'timeout' }));
   }
 
-  private prepare(item: PublishItem, from: PublishAuditEvents['from']): { id: string; entry: LogEntry } {
+  private prepare(item: PublishItem, from: PublishAuditEvents['from']): Prepared {
     const { event, idempotencyKey } = item;
     if (idempotencyKey === undefined) {
       const id = this.ids.next();

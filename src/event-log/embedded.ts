@@ -46,9 +46,9 @@ export class EmbeddedEventLog implements EventLog {
   private readonly maxPending: { readonly entries: number; readonly bytes: number };
   private readonly maxRecordBytes: number;
   private readonly waiting = new Set<() => void>();
-  private pending: Append[] = [];
-  private pendingEntries = 0;
-  private pendingBytes = 0;
+  private waitingAppends: Append[] = [];
+  private waitingEntries = 0;
+  private waitingBytes = 0;
   private closed = false;
   /** After a commit whose outcome is not known, the file is opened anew before anything else is done with it. */
   private inDoubt = false;
@@ -74,15 +74,19 @@ export class EmbeddedEventLog implements EventLog {
     this.openTables();
   }
 
+  get pending(): EventLog['pending'] {
+    return { entries: this.waitingEntries, bytes: this.waitingBytes };
+  }
+
   append(entries: readonly LogEntry[]): Promise<Position[]> {
     if (entries.length === 0) return Promise.resolve([]);
     return new Promise((resolve, reject) => {
       const bytes = this.admit(entries);
       if (bytes instanceof ControlError) return reject(bytes);
-      if (this.pending.length === 0) setImmediate(() => this.commit());
-      this.pending.push({ entries, resolve, reject });
-      this.pendingEntries += entries.length;
-      this.pendingBytes += bytes;
+      if (this.waitingAppends.length === 0) setImmediate(() => this.commit());
+      this.waitingAppends.push({ entries, resolve, reject });
+      this.waitingEntries += entries.length;
+      this.waitingBytes += bytes;
     });
   }
 
@@ -99,18 +103,19 @@ export class EmbeddedEventLog implements EventLog {
     }
     if (this.closed) return new ControlError('log_unavailable', 'the log is closed');
     const full =
-      this.pendingEntries + entries.length > this.maxPending.entries ||
-      this.pendingBytes + bytes > this.maxPending.bytes;
+      this.waitingEntries + entries.length > this.maxPending.entries ||
+      this.waitingBytes + bytes > this.maxPending.bytes;
     // An append larger than the whole queue is taken when it is alone: it could never be taken otherwise.
-    if (full && this.pending.length > 0) return new ControlError('log_unavailable', 'the queue of the log is full');
+    if (full && this.waitingAppends.length > 0)
+      return new ControlError('log_unavailable', 'the queue of the log is full');
     return bytes;
   }
 
   private commit(): void {
-    const appends = this.pending;
-    this.pending = [];
-    this.pendingEntries = 0;
-    this.pendingBytes = 0;
+    const appends = this.waitingAppends;
+    this.waitingAppends = [];
+    this.waitingEntries = 0;
+    this.waitingBytes = 0;
     if (appends.length === 0) return;
     let positions: Position[][];
     try {

@@ -90,6 +90,9 @@ export interface EventLog {
   /** The next offset of each partition. Includes every append that resolved before the call. */
   head(topic: Topic): Promise<Offsets>;
 
+  /** What waits to be made durable at the moment. */
+  readonly pending: { readonly entries: number; readonly bytes: number };
+
   /** Refuses further appends, resolves or rejects those under way, ends readers, and frees what the log holds. */
   close(): Promise<void>;
 }

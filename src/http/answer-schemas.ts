@@ -39,6 +39,8 @@ export function schemas(): Record<string, Record<string, unknown>> {
       id: text,
     }),
     Link: object({ rel: text, href: text }),
+    Text: text,
+    OpenApi: { type: 'object' },
     Health: object({ status: text }),
     PublishAcknowledgement: object({ id: uuid, message: text }),
     BulkItem: {

@@ -17,8 +17,8 @@ export interface Documentation {
   readonly idempotent?: boolean;
   /** The body by media type: the name of a schema, or a schema. */
   readonly body?: Readonly<Record<string, string | Schema>>;
-  /** Success answers by status: the name of a schema in `answer-schemas.ts`. */
-  readonly answers: Readonly<Record<number, string>>;
+  /** Success answers by status: the name of a schema in `answer-schemas.ts`, or such names by media type. */
+  readonly answers: Readonly<Record<number, string | Readonly<Record<string, string>>>>;
   /** Headers of the success answers. */
   readonly headers?: Readonly<Record<string, string>>;
   readonly errors: readonly ErrorCode[];
@@ -26,7 +26,7 @@ export interface Documentation {
 
 /** Every route may answer these. */
 const ALWAYS: readonly ErrorCode[] = ['not_ready', 'internal'];
-const GUARDED: readonly ErrorCode[] = ['unauthenticated', 'forbidden', 'state_unconfirmed'];
+const GUARDED: readonly ErrorCode[] = ['unauthenticated', 'forbidden', 'rate_limited', 'state_unconfirmed'];
 
 export function ref(name: string): Schema {
   return { $ref: `#/components/schemas/${name}` };
@@ -44,10 +44,9 @@ export function Documented(documentation: Documentation, open = false): MethodDe
   if (query) parts.push(...queryParameters(query));
   if (idempotent)
     parts.push(ApiHeader({ name: 'Idempotency-Key', required: false, schema: KEY, description: KEY_USE }));
-  for (const [status, schema] of Object.entries(answers)) {
-    parts.push(
-      ApiResponse({ status: Number(status), description: summary, headers: answerHeaders, content: json(schema) }),
-    );
+  for (const [status, answer] of Object.entries(answers)) {
+    const content = typeof answer === 'string' ? json(answer) : byType(answer);
+    parts.push(ApiResponse({ status: Number(status), description: summary, headers: answerHeaders, content }));
   }
   const all = [...errors, ...ALWAYS, ...(open ? [] : GUARDED)];
   for (const [status, codes] of byStatus(all)) {
@@ -56,6 +55,10 @@ export function Documented(documentation: Documentation, open = false): MethodDe
   }
   if (!open) parts.push(ApiSecurity('key'));
   return applyDecorators(...parts);
+}
+
+function byType(answer: Readonly<Record<string, string>>) {
+  return Object.fromEntries(Object.entries(answer).map(([type, name]) => [type, { schema: ref(name) }]));
 }
 
 const KEY = { type: 'string', minLength: 1, maxLength: 255 };

@@ -1,25 +1,29 @@
 import { type ArgumentsHost, Catch, type ExceptionFilter } from '@nestjs/common';
 import type { FastifyReply, FastifyRequest } from 'fastify';
+import type { Metrics } from '../metrics.js';
 import { errorBody, errorHeaders, toControlError } from './error-body.js';
 
-/** Every error leaves through here, whoever threw it. */
+/** Every error of a request leaves through here, whoever threw it. */
 @Catch()
 export class ErrorFilter implements ExceptionFilter {
+  constructor(private readonly metrics: Metrics) {}
+
   catch(thrown: unknown, host: ArgumentsHost): void {
     const http = host.switchToHttp();
-    sendError(thrown, http.getRequest<FastifyRequest>(), http.getResponse<FastifyReply>());
+    this.send(thrown, http.getRequest<FastifyRequest>(), http.getResponse<FastifyReply>());
   }
-}
 
-export function sendError(thrown: unknown, request: FastifyRequest, reply: FastifyReply): void {
-  const error = toControlError(thrown);
-  const body = errorBody(error, request.id);
-  if (body.status >= 500) request.log.error({ err: error, code: error.code }, 'request failed');
-  if (reply.sent) return;
-  // A client that is refused before its body was read would go on sending it.
-  if (!request.raw.complete && body.status === 413) reply.header('connection', 'close');
-  reply.header('x-request-id', request.id);
-  // Fastify gives up the connection when a body does not parse; one that was read whole does no harm.
-  if (request.raw.complete) reply.removeHeader('connection');
-  reply.code(body.status).headers(errorHeaders(error)).send(JSON.stringify(body));
+  send(thrown: unknown, request: FastifyRequest, reply: FastifyReply): void {
+    const error = toControlError(thrown);
+    const body = errorBody(error, request.id);
+    this.metrics.rejected(error.code);
+    if (body.status >= 500) request.log.error({ err: error, code: error.code }, 'request failed');
+    if (reply.sent) return;
+    // A client that is refused before its body was read would go on sending it.
+    if (!request.raw.complete && body.status === 413) reply.header('connection', 'close');
+    reply.header('x-request-id', request.id);
+    // Fastify gives up the connection when a body does not parse; one that was read whole does no harm.
+    if (request.raw.complete) reply.removeHeader('connection');
+    reply.code(body.status).headers(errorHeaders(error)).send(JSON.stringify(body));
+  }
 }

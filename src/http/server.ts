@@ -16,7 +16,7 @@ import { ControlError } from '../errors.js';
 import type { Ids } from '../ids.js';
 import { type AccessCheck, requireAccess } from './access.js';
 import { errorBody, toControlError } from './error-body.js';
-import { sendError } from './error-filter.js';
+import type { ErrorFilter } from './error-filter.js';
 import { parseJson } from './json.js';
 
 export const EVENT_BYTES = 256 * 1024;
@@ -27,7 +27,7 @@ const MAX_HEADER_BYTES = 64 * 1024;
 const MAX_PARAM_LENGTH = 16 * 1024;
 
 /** Fastify, set up so that every answer it gives by itself is an Error body as well. */
-export function fastifyAdapter(config: Config, logger: Logger, ids: Ids): FastifyAdapter {
+export function fastifyAdapter(config: Config, logger: Logger, ids: Ids, errors: ErrorFilter): FastifyAdapter {
   const options: FastifyHttpOptions<RawServerDefault> & { skipMiddie: boolean } = {
     loggerInstance: logger,
     logController: new LogController({ disableRequestLogging: true }),
@@ -41,7 +41,7 @@ export function fastifyAdapter(config: Config, logger: Logger, ids: Ids): Fastif
     bodyLimit: EVENT_BYTES,
     http: { maxHeaderSize: MAX_HEADER_BYTES },
     routerOptions: { maxParamLength: MAX_PARAM_LENGTH },
-    frameworkErrors: (error, request, reply) => sendError(error, request, reply),
+    frameworkErrors: (error, request, reply) => errors.send(error, request, reply),
     skipMiddie: true,
   };
   // The adapter's own options type leaves open which of Node's servers it is; this is HTTP/1.1.

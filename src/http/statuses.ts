@@ -19,6 +19,7 @@ export const STATUSES: Readonly<Record<ErrorCode, number>> = {
   uri_too_long: 414,
   unsupported_media_type: 415,
   headers_too_large: 431,
+  rate_limited: 429,
   dead_lettered: 500,
   internal: 500,
   log_unavailable: 503,
@@ -51,6 +52,8 @@ export function codeOfStatus(status: number): ErrorCode {
       return 'uri_too_long';
     case 415:
       return 'unsupported_media_type';
+    case 429:
+      return 'rate_limited';
     case 431:
       return 'headers_too_large';
     default:

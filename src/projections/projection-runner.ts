@@ -2,8 +2,10 @@ import { setTimeout as delay } from 'node:timers/promises';
 import type { Logger } from 'pino';
 import type { Batch, EventLog, LogEntry, LogRecord, Offsets } from '../event-log/event-log.js';
 import { UnreadableRecord } from '../event-log/record-schema.js';
+import type { Metrics } from '../metrics.js';
 import type { ProgressFeed, RecordOutcome } from '../progress/progress-feed.js';
 import type { Outcome, ReadModel, Write } from '../read-model/read-model.js';
+import { inSpan } from '../tracing.js';
 import type { Project, Projection } from './projection.js';
 
 const RETRY_MS = { first: 100, most: 5_000 };
@@ -21,10 +23,12 @@ export interface ProjectionStatus {
  * tried again until it works; nothing is skipped.
  */
 export class ProjectionRunner {
-  private readonly indexed = new Map<number, number>();
+  private readonly next = new Map<number, number>();
   private goal: Offsets = {};
   private generation = 0;
   private stalled: string | undefined;
+  /** When the log took the last record that is in the read model, in milliseconds. */
+  lastIndexedTime = 0;
   private toWrites: Project = () => [];
 
   constructor(
@@ -32,6 +36,7 @@ export class ProjectionRunner {
     private readonly model: ReadModel,
     private readonly feed: ProgressFeed,
     private readonly projection: Projection,
+    private readonly metrics: Metrics,
     private readonly logger: Logger,
   ) {}
 
@@ -44,7 +49,8 @@ export class ProjectionRunner {
       {
         group: `projection-${topic}`,
         assigned: (partitions) => this.assigned(partitions),
-        handle: (batch) => this.handle(batch, signal),
+        handle: (batch) =>
+          inSpan('project', { topic, records: batch.records.length }, () => this.handle(batch, signal)),
       },
       signal,
     );
@@ -52,9 +58,13 @@ export class ProjectionRunner {
 
   get status(): ProjectionStatus {
     const started = this.generation > 0;
-    const caughtUp =
-      started && Object.entries(this.goal).every(([at, end]) => (this.indexed.get(Number(at)) ?? 0) >= end);
+    const caughtUp = started && Object.entries(this.goal).every(([at, end]) => (this.next.get(Number(at)) ?? 0) >= end);
     return { caughtUp, ...(this.stalled !== undefined && { stalled: this.stalled }) };
+  }
+
+  /** What is in the read model, of the partitions that this process carries. */
+  get indexed(): Offsets {
+    return Object.fromEntries(this.next);
   }
 
   private async assigned(partitions: readonly number[]): Promise<Offsets> {
@@ -64,14 +74,14 @@ export class ProjectionRunner {
     await this.model.refresh();
     for (const partition of partitions) {
       const indexed = next[partition] ?? 0;
-      this.indexed.set(partition, indexed);
+      this.next.set(partition, indexed);
       await this.announce(partition, []);
     }
     return this.projection.fromStart ? {} : next;
   }
 
   private async handle(batch: Batch, signal: AbortSignal): Promise<void> {
-    const done = this.indexed.get(batch.partition) ?? 0;
+    const done = this.next.get(batch.partition) ?? 0;
     const writes: Write[] = [];
     const dead: { record: LogRecord; reason: string }[] = [];
     for (const record of batch.records) {
@@ -83,8 +93,11 @@ export class ProjectionRunner {
     if (fresh.length > 0) await this.bury(fresh, signal);
     const outcomes = await this.untilDone(signal, () => this.apply(batch, writes));
     if (!outcomes) return;
-    this.indexed.set(batch.partition, batch.next);
-    await this.announce(batch.partition, [...outcomesOf(writes, outcomes), ...fresh.map(deadOutcome)]);
+    this.next.set(batch.partition, batch.next);
+    this.lastIndexedTime = batch.records.at(-1)?.time ?? this.lastIndexedTime;
+    const notable = [...outcomesOf(writes, outcomes), ...fresh.map(deadOutcome)];
+    for (const { code } of notable) this.metrics.projected(this.projection.topic, code);
+    await this.announce(batch.partition, notable);
   }
 
   private project(record: LogRecord, dead: { record: LogRecord; reason: string }[]): Write[] {
@@ -121,7 +134,7 @@ export class ProjectionRunner {
   }
 
   private async announce(partition: number, outcomes: readonly RecordOutcome[]): Promise<void> {
-    const at = this.indexed.get(partition) ?? 0;
+    const at = this.next.get(partition) ?? 0;
     const { topic } = this.projection;
     await this.feed.publish({ topic, generation: this.generation, partition, indexed: at, searchable: at, outcomes });
   }
@@ -135,6 +148,7 @@ export class ProjectionRunner {
         return result;
       } catch (error) {
         this.stalled = (error as Error).message;
+        this.metrics.retried(this.projection.topic);
         this.logger.error(
           { err: error, topic: this.projection.topic, wait },
           'the projection does not get on; trying again',

@@ -11,6 +11,7 @@ describe('the configuration', () => {
       store: 'embedded',
       roles: new Set(['api', 'projector']),
       trustedProxies: [],
+      rateLimit: 0,
       logLevel: 'info',
     });
   });
@@ -26,6 +27,8 @@ describe('the configuration', () => {
       CONTROL_STORE: 'floppy',
       CONTROL_ROLES: 'api,clown',
       CONTROL_ROOT_KEY: 'a secret with\nspaces',
+      CONTROL_RATE_LIMIT: '-1',
+      CONTROL_TRUSTED_PROXIES: '10.0.0.0/33, everybody',
     };
     expect(() => readConfig(env)).toThrow(ConfigError);
     try {
@@ -38,6 +41,8 @@ describe('the configuration', () => {
         'CONTROL_ROOT_KEY',
         'CONTROL_PORT',
         'CONTROL_SYNC_TIMEOUT_MS',
+        'CONTROL_RATE_LIMIT',
+        'CONTROL_TRUSTED_PROXIES',
       ]);
       for (const value of Object.values(env)) expect(message).not.toContain(value);
     }

@@ -5,6 +5,7 @@ import { pino } from 'pino';
 import { auditEntry } from '../../src/event-log/audit-record.js';
 import { EmbeddedEventLog } from '../../src/event-log/embedded.js';
 import type { LogEntry, LogRecord } from '../../src/event-log/event-log.js';
+import { Metrics } from '../../src/metrics.js';
 import { recordedEvent } from '../../src/model/audit-event.js';
 import { InProcessProgressFeed } from '../../src/progress/in-process.js';
 import type { ProgressUpdate } from '../../src/progress/progress-feed.js';
@@ -52,7 +53,7 @@ describe('carrying the log into the read model', () => {
   });
 
   function start(): void {
-    runner = new ProjectionRunner(log, model, feed, auditProjection, silent);
+    runner = new ProjectionRunner(log, model, feed, auditProjection, new Metrics(), silent);
     running = runner.run(stop.signal);
   }
 
