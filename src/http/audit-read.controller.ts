@@ -1,8 +1,7 @@
 import { Controller, Get, Req, Res } from '@nestjs/common';
 import { QueryBus } from '@nestjs/cqrs';
 import type { FastifyReply, FastifyRequest } from 'fastify';
-import { validationFailed } from '../errors.js';
-import { parseInstant } from '../model/instant.js';
+import { type FieldFault, validationFailed } from '../errors.js';
 import { GetAuditEvent } from '../queries/audit-get.js';
 import { type AuditFilters, type AuditPage, ListAuditEvents } from '../queries/audit-list.js';
 import { ListAuditContexts } from '../queries/auditctx-list.js';
@@ -11,6 +10,7 @@ import { Documented } from './documented.js';
 import { AuditListDto } from './dto/audit-list.js';
 import { compileShape } from './dto/compiled.js';
 import { eventEnvelope, eventsEnvelope, type Link } from './envelope.js';
+import { eventTimes } from './event-times.js';
 import { checkQuery, noParameters } from './request-faults.js';
 
 const ORG = 'name of the organization';
@@ -110,9 +110,7 @@ export class AuditReadController {
     const { org } = request.params as { org: string };
     const parameters = checkQuery<AuditListDto>(listFaults, request);
     checkTogether(parameters, fixed);
-    const { fromEvent, toEvent, order = 'newest', page, pageSize = '50', cursor, ...given } = parameters;
-    const from = fromEvent === undefined ? undefined : parseInstant(fromEvent);
-    const to = toEvent === undefined ? undefined : parseInstant(toEvent);
+    const { fromEvent, toEvent, order = 'newest', page, pageSize = '50', cursor, last, ...given } = parameters;
     const found = await this.queries.execute(
       new ListAuditEvents(
         org,
@@ -120,14 +118,14 @@ export class AuditReadController {
         {
           order,
           pageSize: Number(pageSize),
-          ...(from !== undefined && { from }),
-          ...(to !== undefined && { to }),
+          ...eventTimes(parameters),
           ...(page !== undefined && { page: Number(page) }),
           ...(cursor !== undefined && { cursor }),
+          ...(last !== undefined && { last: Number(last) }),
         },
       ),
     );
-    const start = cursor === undefined ? { page: page ?? '1' } : {};
+    const start = cursor === undefined && last === undefined ? { page: page ?? '1' } : {};
     const query = { ...fixed, ...parameters, ...start, pageSize, order };
     sendJson(reply, eventsEnvelope(found.items, query, listLinks(path, { ...parameters }, found)));
   }
@@ -143,13 +141,20 @@ function checkTogether(parameters: AuditListDto, fixed: AuditFilters): void {
   if (parameters.page !== undefined && parameters.cursor !== undefined) {
     faults.push({ pointer: '?page', reason: 'may not stand beside a cursor' });
   }
+  if (parameters.last !== undefined) faults.push(...lastFaults(parameters));
   if (faults.length > 0) throw validationFailed(faults);
+}
+
+function lastFaults({ order, page, cursor }: AuditListDto): FieldFault[] {
+  if (order !== 'received') return [{ pointer: '?last', reason: 'goes with order=received' }];
+  if (page === undefined && cursor === undefined) return [];
+  return [{ pointer: '?last', reason: 'may not stand beside a page or a cursor' }];
 }
 
 /** `self` repeats the request; the others go on with the same filters from a cursor. */
 function listLinks(path: string, parameters: Record<string, string>, { next, resume }: AuditPage): Link[] {
   const links: Link[] = [{ rel: 'self', href: withQuery(path, parameters) }];
-  const { page: _page, ...same } = parameters;
+  const { page: _page, last: _last, ...same } = parameters;
   if (next !== undefined) links.push({ rel: 'next', href: withQuery(path, { ...same, cursor: next }) });
   if (resume !== undefined) links.push({ rel: 'resume', href: withQuery(path, { ...same, cursor: resume }) });
   return links;

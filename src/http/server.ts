@@ -97,7 +97,9 @@ export function prepareServer(
   server.addHook('onRequest', (request, reply, done) => {
     reply.header('x-request-id', request.id);
     if (request.is404) return done(new ControlError('not_found', 'there is no such route'));
-    const reason = request.url.startsWith('/health/') ? undefined : gate.closedBecause();
+    // Public routes tell about the process itself, so they answer whatever its state.
+    const open = request.routeOptions.config.access === 'public';
+    const reason = open ? undefined : gate.closedBecause();
     if (reason !== undefined) return done(new ControlError('not_ready', reason));
     done(refusedEncoding(request));
   });

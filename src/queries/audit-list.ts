@@ -3,7 +3,7 @@ import { type IQueryHandler, Query, QueryHandler } from '@nestjs/cqrs';
 import { ControlError } from '../errors.js';
 import type { Filter, Order, ReadModel, SearchQuery } from '../read-model/read-model.js';
 import { READ_MODEL } from '../tokens.js';
-import { decodeCursor, encodeCursor } from './cursor.js';
+import { BEGINNING, decodeCursor, encodeCursor, type Scope } from './cursor.js';
 
 /** Pages by number reach this far; cursors have no limit. */
 const DEEPEST_PAGE = 10_000;
@@ -30,6 +30,12 @@ export type AuditFilters = Readonly<
   >
 >;
 
+/** On `eventTime`, in milliseconds: from inclusive, to exclusive. */
+export interface EventTimes {
+  readonly from?: number;
+  readonly to?: number;
+}
+
 export interface AuditPage {
   /** JSON texts of the events. */
   readonly items: readonly string[];
@@ -43,14 +49,13 @@ export class ListAuditEvents extends Query<AuditPage> {
   constructor(
     readonly org: string,
     readonly filters: AuditFilters,
-    readonly options: {
-      /** On `eventTime`, in milliseconds: from inclusive, to exclusive. */
-      readonly from?: number;
-      readonly to?: number;
+    readonly options: EventTimes & {
       readonly order: 'newest' | 'received';
       readonly pageSize: number;
       readonly page?: number;
       readonly cursor?: string;
+      /** In place of a page: so many events before the end of the order received. */
+      readonly last?: number;
     },
   ) {
     super();
@@ -68,6 +73,7 @@ export class ListAuditEventsHandler implements IQueryHandler<ListAuditEvents> {
       filters: filtersOf(filters, options),
       order: options.order === 'received' ? options.order : NEWEST,
     };
+    if (options.last !== undefined) return this.end(scope, options.last);
     const page = await this.model.search('auditevent', {
       ...scope,
       limit: options.pageSize,
@@ -77,12 +83,20 @@ export class ListAuditEventsHandler implements IQueryHandler<ListAuditEvents> {
     return {
       items: page.items.map(({ source }) => source),
       ...(cursor !== undefined && page.more && { next: cursor }),
-      ...(cursor !== undefined && options.order === 'received' && { resume: cursor }),
+      ...(options.order === 'received' && { resume: cursor ?? encodeCursor(scope, BEGINNING) }),
+    };
+  }
+
+  private async end({ order: _received, ...scope }: Scope, last: number): Promise<AuditPage> {
+    const { items, cursor } = await this.model.last('auditevent', { ...scope, limit: last });
+    return {
+      items: items.map(({ source }) => source),
+      resume: encodeCursor({ ...scope, order: 'received' }, cursor),
     };
   }
 }
 
-function filtersOf(filters: AuditFilters, { from, to }: ListAuditEvents['options']): Filter[] {
+export function filtersOf(filters: AuditFilters, { from, to }: EventTimes): Filter[] {
   const list: Filter[] = [];
   for (const [field, value] of Object.entries(filters)) list.push({ field, op: '=', value });
   if (from !== undefined) list.push({ field: 'eventTime', op: '>=', value: from });
@@ -91,7 +105,7 @@ function filtersOf(filters: AuditFilters, { from, to }: ListAuditEvents['options
 }
 
 function startOf(
-  scope: Pick<SearchQuery, 'org' | 'filters' | 'order'>,
+  scope: Scope,
   { page = 1, pageSize, cursor }: ListAuditEvents['options'],
 ): Pick<SearchQuery, 'cursor' | 'offset'> {
   if (cursor !== undefined) return { cursor: decodeCursor(scope, cursor) };

@@ -4,7 +4,10 @@ import { canonicalJson } from '../model/canonical-json.js';
 import type { Cursor, SearchQuery } from '../read-model/read-model.js';
 
 /** What a cursor goes on with: it is void for another organization, other filters (in any sequence) or another order. */
-type Scope = Pick<SearchQuery, 'org' | 'filters' | 'order'>;
+export type Scope = Pick<SearchQuery, 'org' | 'filters' | 'order'>;
+
+/** Of the order received: everything is still to come. */
+export const BEGINNING: Cursor = { seen: {} };
 
 /** Opaque text for a link. It holds no more than the caller has seen. */
 export function encodeCursor(scope: Scope, cursor: Cursor): string {

@@ -1,7 +1,7 @@
 import type { DatabaseSync, SQLInputValue } from 'node:sqlite';
 import { column, documentOf, kindOf } from './embedded-schema.js';
 import type { KindName } from './kinds.js';
-import type { Cursor, Document, Page, SearchQuery } from './read-model.js';
+import type { Cursor, Document, LastPage, LastQuery, Page, SearchQuery } from './read-model.js';
 
 interface Condition {
   readonly sql: string;
@@ -39,17 +39,40 @@ interface Seen {
 }
 
 function searchReceived(db: DatabaseSync, kind: KindName, query: SearchQuery): Page {
-  if (!kindOf(kind).received) throw new Error(`${kind} is not listed in the order received`);
+  checkReceived(kind);
   if (query.cursor && !('seen' in query.cursor)) throw new Error('the cursor is of another order');
   const { offset = 0, limit } = query;
   const seen = { ...query.cursor?.seen };
   const shards = shardsOf(db).map((shard) => placesAfter(db, kind, query, shard, seen[shard], offset + limit + 1));
   const merged = mergeByTime(shards, offset + limit);
   for (const place of merged) seen[place.shard] = [place.offset, place.ordinal];
-  const select = db.prepare(`SELECT * FROM ${kind} WHERE rowid = ?`);
-  const items = merged.slice(offset).map(({ rowid }) => documentOf(kind, select.get(rowid) ?? {}));
+  const items = documentsAt(db, kind, merged.slice(offset));
   const more = shards.some((shard) => shard.length > 0);
   return { items, more, ...((merged.length > 0 || query.cursor) && { cursor: { seen } }) };
+}
+
+/** Reading never waits, so the documents and the cursor are of one state of the file. */
+export function lastRows(db: DatabaseSync, kind: KindName, { org, filters, limit }: LastQuery): LastPage {
+  checkReceived(kind);
+  if (!Number.isInteger(limit) || limit < 0 || limit > 1000) throw new Error('0 to 1000 last documents');
+  const shards = shardsOf(db);
+  const ends = shards.flatMap((shard) => lastPlaces(db, kind, { org, filters: [], limit: 1 }, shard));
+  const seen = Object.fromEntries(ends.map(({ shard, offset, ordinal }) => [shard, [offset, ordinal] as const]));
+  const places = mergeFromEnd(
+    shards.map((shard) => lastPlaces(db, kind, { org, filters, limit }, shard)),
+    limit,
+  );
+  return { items: documentsAt(db, kind, places), cursor: { seen } };
+}
+
+function checkReceived(kind: KindName): void {
+  if (!kindOf(kind).received) throw new Error(`${kind} is not listed in the order received`);
+}
+
+/** Only of what is on a page whole documents are read. */
+function documentsAt(db: DatabaseSync, kind: KindName, places: readonly Seen[]): Document[] {
+  const select = db.prepare(`SELECT * FROM ${kind} WHERE rowid = ?`);
+  return places.map(({ rowid }) => documentOf(kind, select.get(rowid) ?? {}));
 }
 
 function shardsOf(db: DatabaseSync): string[] {
@@ -57,7 +80,7 @@ function shardsOf(db: DatabaseSync): string[] {
   return rows.map(({ topic, partition }) => `${topic}/${partition}`);
 }
 
-/** The next places of a shard; the documents are read only of those that are on the page. */
+/** The next places of a shard. */
 function placesAfter(
   db: DatabaseSync,
   kind: KindName,
@@ -66,14 +89,27 @@ function placesAfter(
   [offset, ordinal]: readonly [number, number] = [-1, 0],
   limit: number,
 ): Seen[] {
-  const conditions = [
-    ...base(kind, query),
-    { sql: 'shard = ?', values: [shard] },
-    { sql: '("offset", ordinal) > (?, ?)', values: [offset, ordinal] },
-  ];
+  const after = { sql: '("offset", ordinal) > (?, ?)', values: [offset, ordinal] };
+  return places(db, kind, [...base(kind, query), inShard(shard), after], '"offset", ordinal', limit);
+}
+
+/** The last places of a shard, the last first. */
+function lastPlaces(db: DatabaseSync, kind: KindName, query: LastQuery, shard: string): Seen[] {
+  return places(db, kind, [...base(kind, query), inShard(shard)], '"offset" DESC, ordinal DESC', query.limit);
+}
+
+const inShard = (shard: string): Condition => ({ sql: 'shard = ?', values: [shard] });
+
+function places(
+  db: DatabaseSync,
+  kind: KindName,
+  conditions: readonly Condition[],
+  order: string,
+  limit: number,
+): Seen[] {
   const where = conditions.map(({ sql }) => sql).join(' AND ');
   const columns = 'rowid, shard, "offset", ordinal, time';
-  const statement = db.prepare(`SELECT ${columns} FROM ${kind} WHERE ${where} ORDER BY "offset", ordinal LIMIT ?`);
+  const statement = db.prepare(`SELECT ${columns} FROM ${kind} WHERE ${where} ORDER BY ${order} LIMIT ?`);
   return statement.all(...conditions.flatMap(({ values }) => [...values]), limit) as unknown as Seen[];
 }
 
@@ -92,7 +128,22 @@ function mergeByTime(shards: Seen[][], limit: number): Seen[] {
   return taken;
 }
 
-function base(kind: KindName, query: SearchQuery): Condition[] {
+/** The same order, taken from its end: of equal times the shard that comes last in `mergeByTime` gives first. */
+function mergeFromEnd(shards: Seen[][], limit: number): Seen[] {
+  const taken: Seen[] = [];
+  while (taken.length < limit) {
+    let latest: Seen[] | undefined;
+    for (const shard of shards) {
+      if (shard[0] && (!latest?.[0] || shard[0].time >= latest[0].time)) latest = shard;
+    }
+    const last = latest?.shift();
+    if (!last) break;
+    taken.push(last);
+  }
+  return taken.reverse();
+}
+
+function base(kind: KindName, query: Pick<SearchQuery, 'org' | 'filters'>): Condition[] {
   const conditions: Condition[] = [{ sql: 'org = ? AND deleted = 0', values: [query.org] }];
   for (const { field, op, value } of query.filters) {
     const sql = `${fieldColumn(kind, field)} ${op} ?`;

@@ -3,9 +3,19 @@ import type { DatabaseSync } from 'node:sqlite';
 import type { Offsets, Topic } from '../event-log/event-log.js';
 import { isEmpty, openExclusive, sqliteFault } from '../sqlite.js';
 import { APPLICATION, countRows, createSchema, FORMAT_VERSION, type KindTable, kindTable } from './embedded-schema.js';
-import { searchRows } from './embedded-search.js';
+import { lastRows, searchRows } from './embedded-search.js';
 import { KINDS, type KindName } from './kinds.js';
-import type { Document, Outcome, Page, Progress, ReadModel, SearchQuery, Write } from './read-model.js';
+import type {
+  Document,
+  LastPage,
+  LastQuery,
+  Outcome,
+  Page,
+  Progress,
+  ReadModel,
+  SearchQuery,
+  Write,
+} from './read-model.js';
 
 export interface EmbeddedReadModelOptions {
   readonly file: string;
@@ -65,6 +75,10 @@ export class EmbeddedReadModel implements ReadModel {
 
   async search(kind: KindName, query: SearchQuery): Promise<Page> {
     return searchRows(this.db, kind, query);
+  }
+
+  async last(kind: KindName, query: LastQuery): Promise<LastPage> {
+    return lastRows(this.db, kind, query);
   }
 
   async count(kind: KindName, org: string): Promise<ReadonlyMap<string, number>> {

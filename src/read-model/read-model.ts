@@ -31,6 +31,14 @@ export interface ReadModel {
   search(kind: KindName, query: SearchQuery): Promise<Page>;
 
   /**
+   * The end of the order received: the last documents that match, earliest first, and a cursor behind everything that is
+   * searchable at this moment, whether it matches or not. What `search` finds from that cursor, with any filters, is what
+   * became searchable later: nothing of it is missing, and nothing of what was there before is repeated. Sees what
+   * `search` sees, and rejects what it rejects.
+   */
+  last(kind: KindName, query: LastQuery): Promise<LastPage>;
+
+  /**
    * How many documents of the organization there are by each value of the kind's `countBy` field, by value ascending; sees
    * what `search` sees. Nothing for a kind without that field.
    */
@@ -142,6 +150,20 @@ export interface SearchQuery {
   /** Documents to pass over, 0 to 10,000; not together with `cursor`. */
   readonly offset?: number;
   readonly cursor?: Cursor;
+}
+
+export interface LastQuery {
+  readonly org: string;
+  /** All must match. */
+  readonly filters: readonly Filter[];
+  /** 0 to 1000. */
+  readonly limit: number;
+}
+
+export interface LastPage {
+  readonly items: readonly Document[];
+  /** Where to go on in the order received. */
+  readonly cursor: Cursor;
 }
 
 export interface Page {

@@ -1,7 +1,7 @@
 import { IsInstant, IsText, Optional } from './shape.js';
 
-/** The query parameters of the audit lists, as text. Those that the path fixes are refused besides. */
-export class AuditListDto {
+/** The filters of everything that answers with audit events, and a cursor to go on from. */
+export class AuditFilterDto {
   @Optional() @IsText() contextName?: string;
   @Optional() @IsText() resourceId?: string;
   @Optional() @IsText() resourceName?: string;
@@ -15,10 +15,16 @@ export class AuditListDto {
   @Optional() @IsText() resultStatus?: string;
   @Optional() @IsInstant() fromEvent?: string;
   @Optional() @IsInstant() toEvent?: string;
+  @Optional() @IsText({ min: 1, max: 65_536 }) cursor?: string;
+}
+
+/** The query parameters of the audit lists, as text. Those that the path fixes are refused besides. */
+export class AuditListDto extends AuditFilterDto {
   @Optional() @IsText({ pattern: '^(newest|received)$' }) order?: 'newest' | 'received';
   @Optional() @IsText({ pattern: '^[1-9][0-9]{0,8}$' }) page?: string;
   @Optional() @IsText({ pattern: '^([1-9][0-9]{0,2}|1000)$' }) pageSize?: string;
-  @Optional() @IsText({ min: 1, max: 65_536 }) cursor?: string;
+  /** With `order=received`, in place of a page: so many events before the end. The `resume` link goes on behind it. */
+  @Optional() @IsText({ pattern: '^(0|[1-9][0-9]{0,2}|1000)$' }) last?: string;
 }
 
 export class AuditPublishDto {
