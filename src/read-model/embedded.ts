@@ -1,5 +1,5 @@
 import { existsSync, renameSync, rmSync } from 'node:fs';
-import type { DatabaseSync } from 'node:sqlite';
+import type { DatabaseSync, StatementSync } from 'node:sqlite';
 import type { Offsets, Topic } from '../event-log/event-log.js';
 import { isEmpty, openExclusive, sqliteFault } from '../sqlite.js';
 import { APPLICATION, countRows, createSchema, FORMAT_VERSION, type KindTable, kindTable } from './embedded-schema.js';
@@ -35,6 +35,7 @@ const FIRST_GENERATION = 1;
  */
 export class EmbeddedReadModel implements ReadModel {
   private readonly tables: Readonly<Record<KindName, KindTable>>;
+  private readonly advance: StatementSync;
 
   static async open(options: EmbeddedReadModelOptions): Promise<EmbeddedReadModel> {
     const { file, logId, onReplaced } = options;
@@ -50,6 +51,10 @@ export class EmbeddedReadModel implements ReadModel {
   }
 
   constructor(private readonly db: DatabaseSync) {
+    this.advance = db.prepare(
+      `INSERT INTO progress (topic, partition, next) VALUES (?, ?, ?)
+       ON CONFLICT DO UPDATE SET next = max(next, excluded.next)`,
+    );
     this.tables = Object.fromEntries(
       Object.keys(KINDS).map((kind) => [kind, kindTable(db, kind as KindName)]),
     ) as Record<KindName, KindTable>;
@@ -59,12 +64,9 @@ export class EmbeddedReadModel implements ReadModel {
     return this.transaction(() => {
       const outcomes = writes.map((write) => ({ code: this.tables[write.kind].apply(write), id: write.id }));
       for (const table of Object.values(this.tables)) table.flushCounts();
-      const advance = this.db.prepare(
-        `INSERT INTO progress (topic, partition, next) VALUES (?, ?, ?)
-         ON CONFLICT DO UPDATE SET next = max(next, excluded.next)`,
-      );
-      for (const { place } of writes) advance.run(place.topic, place.partition, 0);
-      for (const [partition, next] of Object.entries(progress)) advance.run(topic, Number(partition), next);
+      // A partition that has documents is known by its progress, also before it has made any.
+      for (const [from, partition] of partitionsOf(writes)) this.advance.run(from, partition, 0);
+      for (const [partition, next] of Object.entries(progress)) this.advance.run(topic, Number(partition), next);
       return outcomes;
     });
   }
@@ -131,6 +133,11 @@ export class EmbeddedReadModel implements ReadModel {
       throw error;
     }
   }
+}
+
+function partitionsOf(writes: readonly Write[]): readonly [Topic, number][] {
+  const partitions = new Map(writes.map(({ place }) => [`${place.topic}/${place.partition}`, place]));
+  return [...partitions.values()].map(({ topic, partition }) => [topic, partition]);
 }
 
 /** The file as a read model, or why it has to be replaced. A lock or a full disk is for the operator to mend: thrown. */
