@@ -45,7 +45,7 @@ module.exports = {
     {
       name: 'adapters-only-from-the-composition-root',
       severity: 'error',
-      from: { path: '^src/', pathNot: `^src/service\\.ts$|${adapters}` },
+      from: { path: '^src/', pathNot: `^src/(service|tools/restore)\\.ts$|${adapters}` },
       to: { path: adapters },
     },
     {

@@ -2,14 +2,18 @@ import { type DynamicModule, Module } from '@nestjs/common';
 import { CqrsModule } from '@nestjs/cqrs';
 import type { Clock } from './clock.js';
 import { PublishAuditEventsHandler } from './commands/audit-publish.js';
+import { TakeBackupHandler } from './commands/backup-take.js';
 import { CommandRunner } from './commands/command-runner.js';
 import { ControlState } from './commands/control-state.js';
 import { KeySecrets } from './commands/key-secrets.js';
 import { CreateOrgHandler } from './commands/org-create.js';
 import type { Config } from './config.js';
+import type { Backup } from './event-log/backup.js';
 import type { EventLog } from './event-log/event-log.js';
+import { AuditExportController } from './http/audit-export.controller.js';
 import { AuditPublishController } from './http/audit-publish.controller.js';
 import { AuditReadController } from './http/audit-read.controller.js';
+import { BackupController } from './http/backup.controller.js';
 import { HealthController } from './http/health.controller.js';
 import { MetricsController } from './http/metrics.controller.js';
 import { OpenApiController } from './http/openapi.controller.js';
@@ -17,13 +21,14 @@ import { OrgController } from './http/org.controller.js';
 import type { Ids } from './ids.js';
 import { Metrics } from './metrics.js';
 import { Waiters } from './progress/waiters.js';
+import { ExportAuditEventsHandler } from './queries/audit-export.js';
 import { GetAuditEventHandler } from './queries/audit-get.js';
 import { ListAuditEventsHandler } from './queries/audit-list.js';
 import { ListAuditContextsHandler } from './queries/auditctx-list.js';
 import { GetOrgHandler } from './queries/org-get.js';
 import type { ReadModel } from './read-model/read-model.js';
 import { Readiness } from './readiness.js';
-import { CLOCK, CONFIG, EVENT_LOG, IDS, READ_MODEL, ROOT_KEY } from './tokens.js';
+import { BACKUP, CLOCK, CONFIG, EVENT_LOG, IDS, READ_MODEL, ROOT_KEY } from './tokens.js';
 
 /** What a process is made of, whatever the store. */
 export interface Parts {
@@ -31,7 +36,7 @@ export interface Parts {
   readonly rootKey: string;
   readonly clock: Clock;
   readonly ids: Ids;
-  readonly log: EventLog;
+  readonly log: EventLog & Partial<Backup>;
   readonly model: ReadModel;
   readonly waiters: Waiters;
   readonly state: ControlState;
@@ -40,8 +45,14 @@ export interface Parts {
   readonly metrics: Metrics;
 }
 
-const COMMANDS = [CreateOrgHandler, PublishAuditEventsHandler];
-const QUERIES = [GetAuditEventHandler, GetOrgHandler, ListAuditContextsHandler, ListAuditEventsHandler];
+const COMMANDS = [CreateOrgHandler, PublishAuditEventsHandler, TakeBackupHandler];
+const QUERIES = [
+  ExportAuditEventsHandler,
+  GetAuditEventHandler,
+  GetOrgHandler,
+  ListAuditContextsHandler,
+  ListAuditEventsHandler,
+];
 
 @Module({})
 // biome-ignore lint/complexity/noStaticOnlyClass: a dynamic module is a class with a factory by the framework's convention.
@@ -51,8 +62,10 @@ export class AppModule {
       module: AppModule,
       imports: [CqrsModule.forRoot()],
       controllers: [
+        AuditExportController,
         AuditPublishController,
         AuditReadController,
+        BackupController,
         HealthController,
         MetricsController,
         OpenApiController,
@@ -64,6 +77,7 @@ export class AppModule {
         { provide: CLOCK, useValue: parts.clock },
         { provide: IDS, useValue: parts.ids },
         { provide: EVENT_LOG, useValue: parts.log },
+        { provide: BACKUP, useValue: parts.log },
         { provide: READ_MODEL, useValue: parts.model },
         { provide: Waiters, useValue: parts.waiters },
         { provide: ControlState, useValue: parts.state },

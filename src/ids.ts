@@ -13,8 +13,25 @@ export interface Ids {
   secret(): string;
 }
 
+/** Random bytes are drawn in bulk: a draw of its own for each identifier costs more than all else about it. */
+const POOL_BYTES = 4096;
+
+function randomPool(): (count: number) => Uint8Array {
+  let pool = randomBytes(POOL_BYTES);
+  let used = 0;
+  return (count) => {
+    if (used + count > pool.length) {
+      pool = randomBytes(POOL_BYTES);
+      used = 0;
+    }
+    used += count;
+    return pool.subarray(used - count, used);
+  };
+}
+
 export function systemIds(clock: Clock): Ids {
   const state = { ms: -1, seq: 0 };
+  const random = randomPool();
   return {
     next() {
       const now = clock.now();
@@ -24,7 +41,7 @@ export function systemIds(clock: Clock): Ids {
         state.ms = now;
         state.seq = randomBytes(4).readUInt32BE() >>> 1;
       }
-      return v7({ msecs: now, seq: state.seq });
+      return v7({ msecs: now, seq: state.seq, random: random(16) });
     },
     secret: () => randomBytes(32).toString('base64url'),
   };

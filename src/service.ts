@@ -46,6 +46,9 @@ const LAST_WAIT_MS = 3_000;
 /** How long the last answers may take until they are through. */
 const LAST_ANSWER_MS = 5_000;
 
+/** How long connections may stay open on which nothing is asked any more. */
+const LAST_CONNECTION_MS = 500;
+
 /**
  * Starts everything that the roles ask for; resolves when it listens and is caught up with the log. What was started is
  * stopped in the opposite order: by `stop`, and also when the start fails half-way.
@@ -157,7 +160,11 @@ async function serve(parts: Parts, logger: Logger, started: AsyncDisposableStack
     readiness.stop();
     const lastWait = setTimeout(() => waiters.close(), LAST_WAIT_MS);
     await inFlight.drained(LAST_ANSWER_MS);
-    await app.close();
+    const closed = app.close();
+    // A connection on which nothing was ever asked does not count as idle: it would keep the server open for ever.
+    const cut = setTimeout(() => app.getHttpServer().closeAllConnections(), LAST_CONNECTION_MS);
+    await closed;
+    clearTimeout(cut);
     clearTimeout(lastWait);
     waiters.close();
   });

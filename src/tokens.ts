@@ -5,3 +5,5 @@ export const CLOCK = Symbol('Clock');
 export const IDS = Symbol('Ids');
 export const CONFIG = Symbol('Config');
 export const ROOT_KEY = Symbol('RootKey');
+/** The log, as far as it can copy itself. */
+export const BACKUP = Symbol('Backup');

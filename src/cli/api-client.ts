@@ -1,6 +1,7 @@
+import type { IncomingMessage } from 'node:http';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { ApiError, CliError, type ErrorBody, Interrupted } from './failures.js';
-import { type Connections, type Exchange, openConnections, type RawAnswer } from './http.js';
+import { type Connections, type Exchange, openConnections, type RawAnswer, readAnswer } from './http.js';
 import type { Settings } from './settings.js';
 import type { Terminal } from './terminal.js';
 
@@ -17,6 +18,8 @@ export interface ApiCall {
   /** Which of the two addresses the path belongs to. */
   on: 'api' | 'audit';
   body?: string;
+  /** How long the service may say nothing. */
+  idleMs?: number;
   contentType?: string;
   idempotencyKey?: string;
   retry: Retry;
@@ -51,6 +54,13 @@ export function retryDelay(attempt: number, askedMs: number | undefined): number
   return askedMs ?? Math.min(5_000, 250 * 2 ** attempt) * (0.5 + Math.random() / 2);
 }
 
+/** Whether a call that failed so may succeed later: the service is busy, restarting, or out of reach. */
+export function isPassing(error: unknown): boolean {
+  if (error instanceof ApiError) return BUSY.has(error.body.status);
+  const { code = '' } = ((error instanceof CliError ? error.cause : error) as NodeJS.ErrnoException | undefined) ?? {};
+  return CUT.has(code) || AWAY.has(code) || code === 'ENOTFOUND';
+}
+
 /** Calls the service as the settings say: authorization, retries, errors, and what `--debug` shows. */
 export class ApiClient {
   readonly #settings: Settings;
@@ -80,6 +90,22 @@ export class ApiClient {
           this.#options.terminal.note(`${(error as Error).message}; again in ${Math.ceil(wait)} ms`);
         await this.pause(wait);
       }
+    }
+  }
+
+  /** Passes a 2xx answer on as it comes in; what `take` throws for an answer that breaks off is explained, too. */
+  async download<Result>(call: ApiCall, take: (answer: IncomingMessage) => Promise<Result>): Promise<Result> {
+    const { terminal, signal, debug } = this.#options;
+    const exchange = this.#exchange(call);
+    if (debug) showRequest(terminal, exchange);
+    try {
+      const answer = await this.#connections.open(exchange, signal);
+      const { statusCode: status = 0, statusMessage: reason = '', headers } = answer;
+      if (status < 200 || status > 299) throw toApiError(await readAnswer(answer));
+      if (debug) showAnswer(terminal, { status, reason, headers, text: '' });
+      return await take(answer);
+    } catch (error) {
+      throw signal.aborted ? new Interrupted() : this.#explain(error, call.on);
     }
   }
 
@@ -120,7 +146,13 @@ export class ApiClient {
       headers['content-type'] = call.contentType ?? 'application/json';
       headers['content-length'] = String(Buffer.byteLength(call.body));
     }
-    return { method: call.method, url: `${this.#address(call.on)}${call.path}`, headers, body: call.body };
+    return {
+      method: call.method,
+      url: `${this.#address(call.on)}${call.path}`,
+      headers,
+      body: call.body,
+      idleMs: call.idleMs,
+    };
   }
 
   #address(on: ApiCall['on']): string {

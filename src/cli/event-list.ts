@@ -1,4 +1,4 @@
-import { type ApiClient, path } from './api-client.js';
+import { type ApiClient, path, type Retry } from './api-client.js';
 import { CliError } from './failures.js';
 import { elements, type Member, members } from './json-text.js';
 import type { ListSink } from './output/document.js';
@@ -50,8 +50,7 @@ export interface ListRun {
  */
 export async function listEvents({ client, sink, start, limit, stopped }: ListRun): Promise<void> {
   const first = await readPage(client, start);
-  const tailNames = new Set(['query', 'links']);
-  await sink.begin(first.envelope.filter(({ name }) => !tailNames.has(name)));
+  await sink.begin(first.envelope.filter(({ name }) => !TAIL.has(name)));
   let left = limit;
   let page = first;
   let pages = 1;
@@ -65,18 +64,28 @@ export async function listEvents({ client, sink, start, limit, stopped }: ListRu
     at = next;
     page = await readPage(client, next);
   }
-  const tail = first.envelope.filter(({ name }) => tailNames.has(name));
+  const tail = first.envelope.filter(({ name }) => TAIL.has(name));
   await sink.end(pages === 1 ? tail : tail.map((one) => (one.name === 'links' ? selfLink(one) : one)));
 }
 
-interface Page {
+/** Members of the envelope that are shown behind the items. */
+const TAIL = new Set(['query', 'links']);
+
+/** Shows one page as the service sent it. */
+export async function showPage(page: EventPage, sink: ListSink): Promise<void> {
+  await sink.begin(page.envelope.filter(({ name }) => !TAIL.has(name)));
+  await sink.items(page.items);
+  await sink.end(page.envelope.filter(({ name }) => TAIL.has(name)));
+}
+
+export interface EventPage {
   /** All members but the items. */
   envelope: Member[];
   items: string[];
 }
 
-async function readPage(client: ApiClient, at: string): Promise<Page> {
-  const text = await client.call({ method: 'GET', path: at, on: 'audit', retry: 'safe' });
+export async function readPage(client: ApiClient, at: string, retry: Retry = 'safe'): Promise<EventPage> {
+  const text = await client.call({ method: 'GET', path: at, on: 'audit', retry });
   const body = (text.trimStart().startsWith('{') ? members(text) : []) as Member[];
   const items = body.find(({ name }) => name === 'items');
   if (!items?.raw.startsWith('[')) throw new CliError('the answer of the service is not a list of events');
@@ -84,7 +93,7 @@ async function readPage(client: ApiClient, at: string): Promise<Page> {
 }
 
 /** A link's path on the audit API; a link to anywhere else is not followed, since the key would travel along. */
-function linkOf({ envelope }: Page, rel: string): string | undefined {
+export function linkOf({ envelope }: EventPage, rel: string): string | undefined {
   const href = links(envelope.find(({ name }) => name === 'links')?.raw).find((link) => link.rel === rel)?.href;
   if (typeof href !== 'string') return undefined;
   if (!/^\/(?!\/)[\x21-\x7e]*$/.test(href)) throw new CliError(`the service sent a \`${rel}\` link that is not a path`);

@@ -12,9 +12,13 @@ export const FAMILIES: ReadonlyMap<string, Family> = new Map<string, Family>([
   [
     'audit',
     {
-      summary: 'publish, read and list audit events',
+      summary: 'publish, read, list, follow and export audit events',
       load: async () => (await import('./commands/audit.js')).COMMANDS,
     },
+  ],
+  [
+    'backup',
+    { summary: 'copy the log of the service', load: async () => (await import('./commands/backup.js')).COMMANDS },
   ],
   ['login', { summary: 'store a key in a profile', load: async () => (await import('./commands/login.js')).COMMANDS }],
   ['org', { summary: 'create and read organizations', load: async () => (await import('./commands/org.js')).COMMANDS }],

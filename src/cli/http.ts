@@ -1,4 +1,4 @@
-import { Agent as HttpAgent, request as httpRequest, type IncomingHttpHeaders } from 'node:http';
+import { Agent as HttpAgent, request as httpRequest, type IncomingHttpHeaders, type IncomingMessage } from 'node:http';
 import { Agent as HttpsAgent, request as httpsRequest } from 'node:https';
 
 const IDLE_TIMEOUT_MS = 60_000;
@@ -9,6 +9,8 @@ export interface Exchange {
   url: string;
   headers: Record<string, string>;
   body?: string | undefined;
+  /** How long the service may say nothing; default 60 s. */
+  idleMs?: number | undefined;
 }
 
 export interface RawAnswer {
@@ -20,6 +22,8 @@ export interface RawAnswer {
 
 export interface Connections {
   send(exchange: Exchange, signal: AbortSignal): Promise<RawAnswer>;
+  /** The answer as it comes in, of any length. */
+  open(exchange: Exchange, signal: AbortSignal): Promise<IncomingMessage>;
   close(): void;
 }
 
@@ -30,8 +34,11 @@ export interface Connections {
 export function openConnections(insecure: boolean): Connections {
   const plain = new HttpAgent({ keepAlive: true });
   const secure = new HttpsAgent({ keepAlive: true, rejectUnauthorized: !insecure });
+  const open = (exchange: Exchange, signal: AbortSignal) =>
+    openAnswer(exchange, signal, exchange.url.startsWith('https:') ? secure : plain);
   return {
-    send: (exchange, signal) => send(exchange, signal, exchange.url.startsWith('https:') ? secure : plain),
+    open,
+    send: async (exchange, signal) => readAnswer(await open(exchange, signal)),
     close: () => {
       plain.destroy();
       secure.destroy();
@@ -39,36 +46,31 @@ export function openConnections(insecure: boolean): Connections {
   };
 }
 
-function send(exchange: Exchange, signal: AbortSignal, agent: HttpAgent): Promise<RawAnswer> {
-  const { method, url, headers, body } = exchange;
+function openAnswer(exchange: Exchange, signal: AbortSignal, agent: HttpAgent): Promise<IncomingMessage> {
+  const { method, url, headers, body, idleMs = IDLE_TIMEOUT_MS } = exchange;
   const { protocol, hostname, port } = new URL(url);
   const path = url.slice(url.indexOf('/', `${protocol}//`.length));
   const options = { method, hostname: hostname.replace(/^\[|\]$/g, ''), port, path, headers, agent, signal };
   return new Promise((resolve, reject) => {
     const request = protocol === 'https:' ? httpsRequest(options) : httpRequest(options);
-    request.setTimeout(IDLE_TIMEOUT_MS, () => {
-      request.destroy(Object.assign(new Error(`no answer for ${IDLE_TIMEOUT_MS / 1000} s`), { code: 'ETIMEDOUT' }));
+    request.setTimeout(idleMs, () => {
+      request.destroy(Object.assign(new Error(`no answer for ${idleMs / 1000} s`), { code: 'ETIMEDOUT' }));
     });
     request.on('error', reject);
-    request.on('response', (response) => {
-      const chunks: Buffer[] = [];
-      let size = 0;
-      response.on('data', (chunk: Buffer) => {
-        chunks.push(chunk);
-        size += chunk.length;
-        if (size > LONGEST_ANSWER) request.destroy(new Error('the answer is larger than 256 MiB'));
-      });
-      response.on('error', reject);
-      response.on('end', () => {
-        const text = Buffer.concat(chunks).toString('utf8');
-        resolve({
-          status: response.statusCode ?? 0,
-          reason: response.statusMessage ?? '',
-          headers: response.headers,
-          text,
-        });
-      });
-    });
+    request.on('response', resolve);
     request.end(body);
   });
+}
+
+/** Rejects for an answer that is not whole. */
+export async function readAnswer(response: IncomingMessage): Promise<RawAnswer> {
+  const chunks: Buffer[] = [];
+  let size = 0;
+  for await (const chunk of response as AsyncIterable<Buffer>) {
+    chunks.push(chunk);
+    size += chunk.length;
+    if (size > LONGEST_ANSWER) throw new Error('the answer is larger than 256 MiB');
+  }
+  const { statusCode: status = 0, statusMessage: reason = '', headers } = response;
+  return { status, reason, headers, text: Buffer.concat(chunks).toString('utf8') };
 }

@@ -40,6 +40,9 @@ export function elements(text: string): string[] {
 export const objectText = (list: readonly Member[]): string =>
   `{${list.map(({ name, raw }) => `${JSON.stringify(name)}:${raw}`).join(',')}}`;
 
+/** The same JSON on one line: line breaks stand between values only, never within a string. */
+export const oneLine = (text: string): string => text.replaceAll(/[\r\n]+/g, ' ');
+
 /** The same JSON, one member or element a line; lines after the first are indented by `level` steps more. */
 export function pretty(text: string, level = 0): string {
   const out: string[] = [];

@@ -1,4 +1,4 @@
-import { Cli, type CommandClass } from 'clipanion';
+import { Cli, type CommandClass, type Definition } from 'clipanion';
 import { type Arguments, canonical, type GivenOption, type OptionSpec, readArguments } from './argv.js';
 import type { SvcContext } from './command.js';
 import { CliError, EXIT, Interrupted, UsageError } from './failures.js';
@@ -66,20 +66,32 @@ async function dispatch(
   if (!family) throw unknownCommand(familyName, [...FAMILIES.keys(), 'help'], 'svc --help');
   const commands = await family.load();
   const cli = Cli.from<SvcContext>([...commands], { binaryName: 'svc', enableColors: false });
-  const given = readArguments(helpWord ? without(argv, 'help') : argv, specsOf(cli.definitions()));
+  const words = helpWord ? without(argv, 'help') : argv;
+  const command = findCommand(commands, familyWords(words, cli.definitions()));
+  const path = command?.paths?.[0] ?? [];
+  const definition = cli.definitions().find((one) => one.path === `svc ${path.join(' ')}`);
+  // By the command's own options: another of the family may take `-f` in another way.
+  const given = readArguments(words, specsOf(definition ? [definition] : cli.definitions()));
   applyColor(given.options, terminal);
-  const command = findCommand(commands, given.words);
   if (!command) {
     const [, leaf] = given.words;
     if (leaf !== undefined) throw unknownCommand(leaf, leaves(commands), `svc ${familyName} --help`);
     return (await loadHelp(terminal)).showFamily(familyName, family.summary, cli.definitions());
   }
-  const path = command.paths?.[0] ?? [];
-  const definition = cli.definitions().find((one) => one.path === `svc ${path.join(' ')}`);
   if (!definition) throw new Error(`svc ${path.join(' ')} has no usage`);
   if (helpWord || isOn(given.options, '--help')) return (await loadHelp(terminal)).showCommand(definition);
   checkUsage(definition, given);
   return cli.process(canonical(given, path), { terminal, signal }).validateAndExecute();
+}
+
+/** The words of a command line by all options of the family; where those do not fit it, by those that all commands have. */
+function familyWords(argv: readonly string[], definitions: readonly Definition[]): readonly string[] {
+  try {
+    return readArguments(argv, specsOf(definitions)).words;
+  } catch (error) {
+    if (!(error instanceof UsageError)) throw error;
+    return readArguments(argv, LEADING).words;
+  }
 }
 
 /** `svc`, `svc --help`, `svc --version`. */

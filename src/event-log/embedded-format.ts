@@ -1,7 +1,8 @@
 import { randomUUID } from 'node:crypto';
 import type { DatabaseSync } from 'node:sqlite';
+import { crc32 } from 'node:zlib';
 import { isEmpty } from '../sqlite.js';
-import { StoreUnusable, type Topic } from './event-log.js';
+import { CorruptRecord, StoreUnusable, type Topic } from './event-log.js';
 
 type Partitions = Partial<Record<Topic, number>>;
 
@@ -18,6 +19,24 @@ export const FORMAT = {
       offset INTEGER PRIMARY KEY, time INTEGER NOT NULL, key TEXT NOT NULL, headers TEXT NOT NULL,
       value BLOB NOT NULL, crc INTEGER NOT NULL) STRICT`,
 } as const;
+
+/**
+ * Where the partitions ended when the file was last opened or closed. A table that ends before has lost its last records,
+ * which a gap between records would not show.
+ */
+export function readEnds(db: DatabaseSync, file: string): Readonly<Record<string, number>> {
+  const value = db.prepare("SELECT value FROM meta WHERE name = 'ends'").get()?.value;
+  if (value === undefined) return {};
+  const [sum, ends = ''] = String(value).split(/ (.*)/s);
+  if (sum !== String(crc32(ends))) throw new CorruptRecord(`${file}: what it says of its own ends was altered`);
+  return JSON.parse(ends);
+}
+
+export function writeEnds(db: DatabaseSync, ends: Readonly<Record<string, number>>): void {
+  const text = JSON.stringify(ends);
+  const insert = "INSERT INTO meta (name, value) VALUES ('ends', ?) ON CONFLICT DO UPDATE SET value = excluded.value";
+  db.prepare(insert).run(`${crc32(text)} ${text}`);
+}
 
 export function tableName(topic: Topic, partition: number): string {
   return `${topic.replace('.', '_')}_${partition}`;

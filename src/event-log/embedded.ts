@@ -2,11 +2,14 @@ import type { DatabaseSync } from 'node:sqlite';
 import { type Clock, systemClock } from '../clock.js';
 import { ControlError } from '../errors.js';
 import { openExclusive, sqliteFault, unusable } from '../sqlite.js';
-import { FORMAT, prepareFile, TOPICS } from './embedded-format.js';
+import type { Backup, Snapshot } from './backup.js';
+import { snapshotOf } from './embedded-backup.js';
+import { FORMAT, prepareFile, readEnds, TOPICS, writeEnds } from './embedded-format.js';
 import { type PartitionTable, partitionTable } from './embedded-partition.js';
 import {
   type Batch,
   type Consumer,
+  CorruptRecord,
   type EventLog,
   type LogEntry,
   type Offsets,
@@ -39,7 +42,7 @@ const REOPEN_MS = 500;
  * The log in one SQLite file: WAL, `synchronous=FULL`, so a commit has reached the disk when it returns. All appends of
  * one turn of the event loop share one transaction, and so one fsync.
  */
-export class EmbeddedEventLog implements EventLog {
+export class EmbeddedEventLog implements EventLog, Backup {
   readonly id: string;
   private readonly tables = new Map<Topic, PartitionTable[]>();
   private readonly clock: Clock;
@@ -72,6 +75,7 @@ export class EmbeddedEventLog implements EventLog {
     this.maxRecordBytes = options.maxRecordBytes ?? 900 * 1024;
     this.id = prepareFile(db, options.file, options.partitions);
     this.openTables();
+    this.checkEnds();
   }
 
   get pending(): EventLog['pending'] {
@@ -195,6 +199,32 @@ export class EmbeddedEventLog implements EventLog {
     }
   }
 
+  /** Refuses a file whose partitions end before they did when it was last opened or closed; then notes their ends. */
+  private checkEnds(): void {
+    const before = readEnds(this.db, this.options.file);
+    for (const [place, end] of Object.entries(this.ends())) {
+      if (end < (before[place] ?? 0)) {
+        throw new CorruptRecord(`${this.options.file}: ${place}: record ${end} is missing, and all after it`);
+      }
+    }
+    writeEnds(this.db, this.ends());
+  }
+
+  private noteEnds(): void {
+    try {
+      if (!this.inDoubt) writeEnds(this.db, this.ends());
+    } catch {
+      // A full disk: the ends noted before are older, and as true.
+    }
+  }
+
+  private ends(): Record<string, number> {
+    const entries = [...this.tables].flatMap(([topic, tables]) =>
+      tables.map(({ next }, partition) => [`${topic}/${partition}`, next] as const),
+    );
+    return Object.fromEntries(entries);
+  }
+
   private allTables(): PartitionTable[] {
     return [...this.tables.values()].flat();
   }
@@ -285,12 +315,20 @@ export class EmbeddedEventLog implements EventLog {
     return Object.fromEntries(this.tablesOf(topic).map((table, partition) => [partition, table.next]));
   }
 
+  async snapshot(to: string): Promise<Snapshot> {
+    if (this.closed || this.inDoubt)
+      throw new ControlError('log_unavailable', 'the log cannot be copied at the moment');
+    return snapshotOf(this.db, to);
+  }
+
   async close(): Promise<void> {
     if (this.closed) return;
     this.closed = true;
     this.commit();
     this.wakeReaders();
-    if (this.db.isOpen) this.db.close();
+    if (!this.db.isOpen) return;
+    this.noteEnds();
+    this.db.close();
   }
 }
 

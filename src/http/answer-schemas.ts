@@ -41,6 +41,7 @@ export function schemas(): Record<string, Record<string, unknown>> {
     Link: object({ rel: text, href: text }),
     Text: text,
     OpenApi: { type: 'object' },
+    Backup: { type: 'string', contentMediaType: 'application/vnd.sqlite3' },
     Health: object({ status: text }),
     PublishAcknowledgement: object({ id: uuid, message: text }),
     BulkItem: {
@@ -80,6 +81,9 @@ export function schemas(): Record<string, Record<string, unknown>> {
       query: map,
       links: array(ref('Link')),
     }),
+    AuditExportLine: {
+      oneOf: [ref('AuditEvent'), object({ kind: { const: 'exportend' }, count, cursor: text })],
+    },
     AuditContextList: object({
       kind: { const: 'list' },
       itemKind: { const: 'auditctx' },

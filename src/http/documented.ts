@@ -25,7 +25,7 @@ export interface Documentation {
 }
 
 /** Every route may answer these. */
-const ALWAYS: readonly ErrorCode[] = ['not_ready', 'internal'];
+const ALWAYS: readonly ErrorCode[] = ['request_timeout', 'uri_too_long', 'headers_too_large', 'not_ready', 'internal'];
 const GUARDED: readonly ErrorCode[] = ['unauthenticated', 'forbidden', 'rate_limited', 'state_unconfirmed'];
 
 export function ref(name: string): Schema {

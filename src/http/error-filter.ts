@@ -19,11 +19,10 @@ export class ErrorFilter implements ExceptionFilter {
     this.metrics.rejected(error.code);
     if (body.status >= 500) request.log.error({ err: error, code: error.code }, 'request failed');
     if (reply.sent) return;
-    // A client that is refused before its body was read would go on sending it.
-    if (!request.raw.complete && body.status === 413) reply.header('connection', 'close');
     reply.header('x-request-id', request.id);
-    // Fastify gives up the connection when a body does not parse; one that was read whole does no harm.
-    if (request.raw.complete) reply.removeHeader('connection');
+    // Fastify gives up the connection when it refuses a body. A client that is still sending would get a reset in place
+    // of the answer: the rest of the body is thrown away instead, for as long as a request may take.
+    reply.removeHeader('connection');
     reply.code(body.status).headers(errorHeaders(error)).send(JSON.stringify(body));
   }
 }

@@ -9,13 +9,13 @@ export class InFlight {
   private readonly waiting = new Set<() => void>();
 
   constructor(server: FastifyInstance) {
-    server.addHook('onRequest', (_request, _reply, done) => {
+    server.addHook('onRequest', (_request, reply, done) => {
       this.count += 1;
-      done();
-    });
-    server.addHook('onResponse', (_request, _reply, done) => {
-      this.count -= 1;
-      if (this.count === 0) for (const resolve of this.waiting) resolve();
+      // Comes after the last byte, and also when the connection is cut: `onResponse` would miss that.
+      reply.raw.once('close', () => {
+        this.count -= 1;
+        if (this.count === 0) for (const resolve of this.waiting) resolve();
+      });
       done();
     });
   }

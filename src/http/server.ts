@@ -1,4 +1,4 @@
-import { type IncomingMessage, METHODS, STATUS_CODES } from 'node:http';
+import { type IncomingMessage, METHODS, type ServerResponse, STATUS_CODES } from 'node:http';
 import type { Socket } from 'node:net';
 import { FastifyAdapter } from '@nestjs/platform-fastify';
 import {
@@ -39,7 +39,7 @@ export function fastifyAdapter(config: Config, logger: Logger, ids: Ids, errors:
     clientErrorHandler: (error, socket) => refuseUnparsed(error, socket, ids),
     keepAliveTimeout: 75_000,
     bodyLimit: EVENT_BYTES,
-    http: { maxHeaderSize: MAX_HEADER_BYTES },
+    http: { maxHeaderSize: MAX_HEADER_BYTES, connectionsCheckingInterval: 5_000 },
     routerOptions: { maxParamLength: MAX_PARAM_LENGTH },
     frameworkErrors: (error, request, reply) => errors.send(error, request, reply),
     skipMiddie: true,
@@ -60,6 +60,13 @@ function refuseUnparsed(error: ConnectionError, socket: Socket, ids: Ids): void 
     socket.destroy();
     return;
   }
+  const pending = pendingAnswer(socket);
+  // Before the answer to what was asked before, the client would take the refusal for that answer.
+  if (pending) pending.once('close', () => refuseConnection(error, socket, ids));
+  else refuseConnection(error, socket, ids);
+}
+
+function refuseConnection(error: ConnectionError, socket: Socket, ids: Ids): void {
   const status = error.code === 'HPE_HEADER_OVERFLOW' ? 431 : error.code === 'ERR_HTTP_REQUEST_TIMEOUT' ? 408 : 400;
   const refusal = toControlError(Object.assign(new Error('not a request'), { statusCode: status }));
   const id = ids.next();
@@ -67,6 +74,15 @@ function refuseUnparsed(error: ConnectionError, socket: Socket, ids: Ids): void 
   const head = [`HTTP/1.1 ${status} ${STATUS_CODES[status]}`, 'Content-Type: application/json; charset=utf-8'];
   head.push(`x-request-id: ${id}`, `Content-Length: ${Buffer.byteLength(body)}`, 'Connection: close');
   socket.end(`${head.join('\r\n')}\r\n\r\n${body}`);
+}
+
+/**
+ * The answer that is still to come for an earlier, whole request on the connection. Node keeps it in a field that it does
+ * not document; nothing else tells.
+ */
+function pendingAnswer(socket: Socket & { _httpMessage?: ServerResponse | null }): ServerResponse | undefined {
+  const answer = socket._httpMessage;
+  return answer?.req.complete && !answer.writableFinished ? answer : undefined;
 }
 
 export interface Gate {

@@ -5,13 +5,13 @@ import { KINDS, KINDS_VERSION, type Kind, type KindName } from './kinds.js';
 import type { Document, DocumentContent, FieldValue, OutcomeCode, Write } from './read-model.js';
 
 /** Changes when the tables here change or the kinds do; a file of another version is made anew. */
-export const FORMAT_VERSION = `2.${KINDS_VERSION}`;
+export const FORMAT_VERSION = `3.${KINDS_VERSION}`;
 
 /** "ctrm" */
 export const APPLICATION = 0x6374726d;
 
-/** Every column of a document besides its fields. */
-const COLUMNS = ['org', 'id', 'shard', '"offset"', 'ordinal', 'time', 'hash', 'deleted', 'source', 'crc'] as const;
+/** Every column of a document besides its fields and the checksum over all of them. */
+const COLUMNS = ['org', 'id', 'shard', 'offset', 'ordinal', 'time', 'hash', 'deleted', 'source'] as const;
 
 export function kindOf(name: KindName): Kind {
   return KINDS[name];
@@ -65,13 +65,12 @@ export function countRows(db: DatabaseSync, kind: KindName, org: string): Readon
   return new Map(rows.all(kind, org).map((row) => [String(row.value), Number(row.count)]));
 }
 
-/** Throws for a document that is not as it was written: it is better not served than altered. */
-export function documentOf(kind: KindName, row: Record<string, unknown>): Document {
-  if (row.crc !== checksum(String(row.id), String(row.source))) {
-    throw new Error(
-      `the read model is damaged at ${kind} ${row.org}/${row.id}: stop, delete its file, and start again`,
-    );
-  }
+/**
+ * Throws for a row that is not as it was written, or that is not the organization's: a damaged index may lead to any row,
+ * and it is better not served than altered, or served to another.
+ */
+export function documentOf(kind: KindName, org: string, row: Record<string, unknown>): Document {
+  checkRow(kind, org, row);
   const shard = String(row.shard);
   const slash = shard.lastIndexOf('/');
   const fields: Record<string, FieldValue> = {};
@@ -93,8 +92,17 @@ export function documentOf(kind: KindName, row: Record<string, unknown>): Docume
   };
 }
 
-function checksum(id: string, source: string): number {
-  return crc32(source, crc32(id));
+function checkRow(kind: KindName, org: string, row: Record<string, unknown>): void {
+  const columns = [...COLUMNS, ...Object.keys(kindOf(kind).fields).map((field) => `f_${field}`)];
+  if (row.org === org && row.crc === checksum(columns.map((name) => row[name]))) return;
+  throw new Error(`the read model is damaged at a document of ${kind}: stop, delete its file, and start again`);
+}
+
+const SOURCE = COLUMNS.indexOf('source');
+
+/** Over all columns of a row, in their order; the longest as it is, not quoted once more. */
+function checksum(values: readonly unknown[]): number {
+  return crc32(String(values[SOURCE]), crc32(JSON.stringify(values.toSpliced(SOURCE, 1))));
 }
 
 export interface KindTable {
@@ -109,7 +117,7 @@ export interface KindTable {
 export function kindTable(db: DatabaseSync, name: KindName): KindTable {
   const kind = kindOf(name);
   const fields = Object.keys(kind.fields);
-  const columns = [...COLUMNS, ...fields.map(column)];
+  const columns = [...COLUMNS.map((name) => `"${name}"`), ...fields.map(column), 'crc'];
   const insert = `INSERT INTO ${name} (${columns.join(', ')}) VALUES (${columns.map(() => '?').join(', ')})`;
   const create = db.prepare(`${insert} ON CONFLICT DO NOTHING`);
   const newer = `(excluded."offset", excluded.ordinal) > (${name}."offset", ${name}.ordinal)`;
@@ -128,7 +136,7 @@ export function kindTable(db: DatabaseSync, name: KindName): KindTable {
     for (const field of Object.keys(content.fields)) {
       if (!Object.hasOwn(kind.fields, field)) throw new Error(`${name} has no field ${field}`);
     }
-    return [
+    const values = [
       write.org,
       write.id,
       shardOf(place),
@@ -138,9 +146,9 @@ export function kindTable(db: DatabaseSync, name: KindName): KindTable {
       hash,
       deleted,
       content.source,
-      checksum(write.id, content.source),
       ...known,
     ];
+    return [...values, checksum(values)];
   };
 
   const applyCreate = (write: Write & { op: 'create' }): OutcomeCode => {
@@ -161,7 +169,9 @@ export function kindTable(db: DatabaseSync, name: KindName): KindTable {
     },
     get(org, id) {
       const row = select.get(org, id);
-      return row && !row.deleted ? documentOf(name, row) : undefined;
+      if (!row) return undefined;
+      const document = documentOf(name, org, row);
+      return row.deleted ? undefined : document;
     },
     removeTopic(topic) {
       db.prepare(`DELETE FROM ${name} WHERE shard >= ? AND shard < ?`).run(`${topic}/`, `${topic}0`);

@@ -23,7 +23,15 @@ function searchByField(db: DatabaseSync, kind: KindName, query: SearchQuery): Pa
     if (!('after' in query.cursor)) throw new Error('the cursor is of another order');
     conditions.push({ sql: `(${sort}, id) ${sign} (?, ?)`, values: query.cursor.after });
   }
-  const rows = select(db, kind, conditions, `${sort} ${word}, id ${word}`, query.limit + 1, query.offset ?? 0);
+  const rows = select(
+    db,
+    kind,
+    query.org,
+    conditions,
+    `${sort} ${word}, id ${word}`,
+    query.limit + 1,
+    query.offset ?? 0,
+  );
   const items = rows.slice(0, query.limit);
   const last = items.at(-1);
   const cursor: Cursor | undefined = last ? { after: [last.fields[order.field] ?? '', last.id] } : query.cursor;
@@ -46,23 +54,29 @@ function searchReceived(db: DatabaseSync, kind: KindName, query: SearchQuery): P
   const shards = shardsOf(db).map((shard) => placesAfter(db, kind, query, shard, seen[shard], offset + limit + 1));
   const merged = mergeByTime(shards, offset + limit);
   for (const place of merged) seen[place.shard] = [place.offset, place.ordinal];
-  const items = documentsAt(db, kind, merged.slice(offset));
+  const items = documentsAt(db, kind, query.org, merged.slice(offset));
   const more = shards.some((shard) => shard.length > 0);
-  return { items, more, ...((merged.length > 0 || query.cursor) && { cursor: { seen } }) };
+  // What is left does not match: who goes on from here later need not look at it again.
+  if (!more) Object.assign(seen, endsOf(db, kind, query.org));
+  const isSomewhere = query.cursor !== undefined || Object.keys(seen).length > 0;
+  return { items, more, ...(isSomewhere && { cursor: { seen } }) };
 }
 
 /** Reading never waits, so the documents and the cursor are of one state of the file. */
 export function lastRows(db: DatabaseSync, kind: KindName, { org, filters, limit }: LastQuery): LastPage {
   checkReceived(kind);
   if (!Number.isInteger(limit) || limit < 0 || limit > 1000) throw new Error('0 to 1000 last documents');
-  const shards = shardsOf(db);
-  const ends = shards.flatMap((shard) => lastPlaces(db, kind, { org, filters: [], limit: 1 }, shard));
-  const seen = Object.fromEntries(ends.map(({ shard, offset, ordinal }) => [shard, [offset, ordinal] as const]));
-  const places = mergeFromEnd(
-    shards.map((shard) => lastPlaces(db, kind, { org, filters, limit }, shard)),
-    limit,
-  );
-  return { items: documentsAt(db, kind, places), cursor: { seen } };
+  const conditions = base(kind, { org, filters });
+  const shards = shardsOf(db).map((shard) => lastPlaces(db, kind, conditions, shard, limit));
+  const items = documentsAt(db, kind, org, mergeFromEnd(shards, limit));
+  return { items, cursor: { seen: endsOf(db, kind, org) } };
+}
+
+/** The last place of each shard that has anything of the organization. */
+function endsOf(db: DatabaseSync, kind: KindName, org: string): Record<string, readonly [number, number]> {
+  const conditions = base(kind, { org, filters: [] });
+  const ends = shardsOf(db).flatMap((shard) => lastPlaces(db, kind, conditions, shard, 1));
+  return Object.fromEntries(ends.map(({ shard, offset, ordinal }) => [shard, [offset, ordinal]]));
 }
 
 function checkReceived(kind: KindName): void {
@@ -70,9 +84,9 @@ function checkReceived(kind: KindName): void {
 }
 
 /** Only of what is on a page whole documents are read. */
-function documentsAt(db: DatabaseSync, kind: KindName, places: readonly Seen[]): Document[] {
+function documentsAt(db: DatabaseSync, kind: KindName, org: string, places: readonly Seen[]): Document[] {
   const select = db.prepare(`SELECT * FROM ${kind} WHERE rowid = ?`);
-  return places.map(({ rowid }) => documentOf(kind, select.get(rowid) ?? {}));
+  return places.map(({ rowid }) => documentOf(kind, org, select.get(rowid) ?? {}));
 }
 
 function shardsOf(db: DatabaseSync): string[] {
@@ -94,8 +108,14 @@ function placesAfter(
 }
 
 /** The last places of a shard, the last first. */
-function lastPlaces(db: DatabaseSync, kind: KindName, query: LastQuery, shard: string): Seen[] {
-  return places(db, kind, [...base(kind, query), inShard(shard)], '"offset" DESC, ordinal DESC', query.limit);
+function lastPlaces(
+  db: DatabaseSync,
+  kind: KindName,
+  conditions: readonly Condition[],
+  shard: string,
+  limit: number,
+): Seen[] {
+  return places(db, kind, [...conditions, inShard(shard)], '"offset" DESC, ordinal DESC', limit);
 }
 
 const inShard = (shard: string): Condition => ({ sql: 'shard = ?', values: [shard] });
@@ -168,6 +188,7 @@ function fieldColumn(kind: KindName, field: string): string {
 function select(
   db: DatabaseSync,
   kind: KindName,
+  org: string,
   conditions: readonly Condition[],
   order: string,
   limit: number,
@@ -176,5 +197,5 @@ function select(
   const where = conditions.map(({ sql }) => sql).join(' AND ');
   const statement = db.prepare(`SELECT * FROM ${kind} WHERE ${where} ORDER BY ${order} LIMIT ? OFFSET ?`);
   const rows = statement.all(...conditions.flatMap(({ values }) => [...values]), limit, offset);
-  return rows.map((row) => documentOf(kind, row));
+  return rows.map((row) => documentOf(kind, org, row));
 }

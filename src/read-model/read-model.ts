@@ -170,6 +170,10 @@ export interface Page {
   readonly items: readonly Document[];
   /** Whether there is a document after this page now. */
   readonly more: boolean;
-  /** Where to go on, also for documents that are not there yet; absent for an empty page that was given no cursor. */
+  /**
+   * Where to go on, also for documents that are not there yet; absent at most for an empty page that was given no
+   * cursor. In the order received the last page's may lie behind documents that do not match, so that going on from it
+   * again and again does not look at them again and again.
+   */
   readonly cursor?: Cursor;
 }

@@ -1,6 +1,7 @@
 import { applyCases } from './read-model.apply.js';
 import { filterCases } from './read-model.filter.js';
 import { type ModelFeature, modelCases, type ReadModelHarness } from './read-model.harness.js';
+import { lastCases } from './read-model.last.js';
 import { pageCases } from './read-model.page.js';
 import { progressCases } from './read-model.progress.js';
 import { receivedCases } from './read-model.received.js';
@@ -23,5 +24,6 @@ export function readModelContract(
     describe('filters and count', () => filterCases(given));
     describe('pages in the order of a field', () => pageCases(given));
     describe('pages in the order received', () => receivedCases(given));
+    describe('the end of the order received', () => lastCases(given));
   });
 }

@@ -136,6 +136,25 @@ export function receivedCases({ it }: ModelCases): void {
     );
   });
 
+  it('finds with filters what comes later, whatever came in between that does not match', async ({ model }) => {
+    const filters = [{ field: 'podId', op: '=', value: 'mine' }] as const;
+    const [mine, other] = [{ podId: 'mine' }, { podId: 'other' }];
+    let cursor: Cursor | undefined;
+    const shown: Document[] = [];
+    for (let n = 0; n < 12; n += 3) {
+      await store(model, [
+        event(n, { fields: other, place: place(n, { partition: 0 }) }),
+        event(n + 1, { fields: mine, place: place(n, { partition: 1 }) }),
+        event(n + 2, { fields: other, place: place(n + 1, { partition: 1 }) }),
+      ]);
+      const page = await search(model, { ...received, filters, ...(cursor && { cursor }) });
+      shown.push(...page.items);
+      cursor = throughJson(page.cursor);
+    }
+
+    expect(ids(shown)).toEqual([1, 4, 7, 10].map((n) => idAt(n)));
+  });
+
   it('refuses a cursor of another order', async ({ model }) => {
     await store(model, [event(0)]);
 

@@ -1,4 +1,13 @@
-import { type Event, type EventPage, linkOf, newOrg, type Org, withQuery } from '../support/api.js';
+import {
+  type Event,
+  type EventPage,
+  linkOf,
+  newOrg,
+  type Org,
+  pointers,
+  type Refusal,
+  withQuery,
+} from '../support/api.js';
 import { startService, type TestService } from '../support/service.js';
 
 let service: TestService;
@@ -102,8 +111,58 @@ describe('the resume link', () => {
     expect(new Set(names(seen)).size).toBe(101);
   });
 
+  test('is there with an empty first page, too', async () => {
+    const page = (await org.list(received())).body;
+    await org.publish(named('first'));
+    expect(names((await org.api.get(linkOf(page, 'resume') ?? '')).body.items)).toEqual(['first']);
+  });
+
   test('is not in the list that is newest first', async () => {
     await org.publish(named('x'));
     expect((await org.list()).body.links.map(({ rel }) => rel)).toEqual(['self']);
+  });
+});
+
+describe('the end of the order received', () => {
+  test('is as many of the last events as were asked for, and a link behind everything', async () => {
+    for (const index of [0, 1, 2]) await org.publish(named(`n${index}`, `200${9 - index}-01-01T00:00:00Z`));
+    const page = (await org.list(received({ last: '2' }))).body;
+    expect(names(page.items)).toEqual(['n1', 'n2']);
+    expect(page.query).toEqual({ contextName: 'app', order: 'received', last: '2', pageSize: '50' });
+    expect(page.links.map(({ rel }) => rel)).toEqual(['self', 'resume']);
+    await org.publish(named('later', '1999-01-01T00:00:00Z'));
+    const later = (await org.api.get(linkOf(page, 'resume') ?? '')).body;
+    expect(names(later.items)).toEqual(['later']);
+  });
+
+  test('may be a link alone, also where there is nothing yet', async () => {
+    const page = (await org.list(received({ last: '0', pageSize: '1' }))).body;
+    expect(page.items).toEqual([]);
+    await org.bulk([named('a'), named('b')]);
+    const first = (await org.api.get(linkOf(page, 'resume') ?? '')).body;
+    const second = (await org.api.get(linkOf(first, 'next') ?? '')).body;
+    expect([names(first.items), names(second.items)]).toEqual([['a'], ['b']]);
+  });
+
+  test('is there for a resource too', async () => {
+    await org.bulk([named('web'), named('other'), named('web'), named('other')]);
+    const { items } = (await org.named('web', { order: 'received', last: '10' })).body;
+    expect(names(items)).toEqual(['web', 'web']);
+  });
+
+  test('goes with order=received alone', async () => {
+    const refusals = await Promise.all(
+      [
+        { last: '1' },
+        { last: '1', order: 'newest' },
+        received({ last: '1', page: '1' }),
+        received({ last: '1', cursor: 'x' }),
+        received({ last: '1001' }),
+        received({ last: '-1' }),
+      ].map((query) => org.list<Refusal>(query)),
+    );
+    expect(refusals.map((refusal) => [refusal.status, ...pointers(refusal)])).toEqual(
+      refusals.map(() => [400, '?last']),
+    );
   });
 });

@@ -17,7 +17,9 @@ describe('the metrics', () => {
     const answer = await fetch(`${service.url}/metrics`);
     expect(answer.status).toBe(200);
     const lines = (await answer.text()).split('\n').filter((line) => line !== '' && !line.startsWith('#'));
-    return new Map(lines.map((line) => [line.slice(0, line.lastIndexOf(' ')), Number(line.slice(line.lastIndexOf(' ')))]));
+    return new Map(
+      lines.map((line) => [line.slice(0, line.lastIndexOf(' ')), Number(line.slice(line.lastIndexOf(' ')))]),
+    );
   }
 
   it('count publishes by mode and outcome, and their latencies', async () => {

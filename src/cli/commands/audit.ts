@@ -1,11 +1,11 @@
 import { Option } from 'clipanion';
 import { ApiCommand } from '../command.js';
-import { ago, instant } from '../duration.js';
 import { ApiError, CliError, EXIT, Interrupted, UsageError } from '../failures.js';
 import { member } from '../json-text.js';
+import { AuditExport } from './audit-export.js';
+import { AuditFilterCommand, unavailable } from './audit-filters.js';
 import { AuditPublish } from './audit-publish.js';
-
-const unavailable = { formats: ['tf', 'crd'] as const, subject: 'audit events' };
+import { AuditTail } from './audit-tail.js';
 
 class AuditGet extends ApiCommand {
   static override paths = [['audit', 'get']];
@@ -62,7 +62,7 @@ class AuditGet extends ApiCommand {
   }
 }
 
-class AuditList extends ApiCommand {
+class AuditList extends AuditFilterCommand {
   static override paths = [['audit', 'list']];
   static override usage = ApiCommand.Usage({
     description: 'list audit events, newest first; filters are exact and combine with AND',
@@ -77,25 +77,9 @@ class AuditList extends ApiCommand {
     ],
   });
 
-  resourceName = Option.String('--resource-name', { description: 'name of the resource' });
-  resourceId = Option.String('--resource-id', { description: 'identifier of the resource' });
-  resourceType = Option.String('--resource-type', { description: 'type of the resource' });
-  contextName = Option.String('--context', { description: 'audit context' });
-  actionType = Option.String('--action-type', { description: 'type of the action' });
-  location = Option.String('--location', { description: 'location' });
-  gvcAlias = Option.String('--gvc-alias', { description: 'alias of the group of workloads' });
-  podId = Option.String('--pod-id', { description: 'pod' });
-  subjectEmail = Option.String('--subject-email', { description: 'e-mail address of who did it' });
-  requestId = Option.String('--request-id', { description: 'request the event belongs to' });
-  resultStatus = Option.String('--result-status', { description: 'status of the result' });
-  from = Option.String('--from', { description: 'first instant, ISO 8601' });
-  since = Option.String('--since', { description: 'the same as a span back from now: 7d, 12h, 1h30m' });
-  to = Option.String('--to', { description: 'instant behind the last, ISO 8601' });
-  until = Option.String('--until', { description: 'the same as a span back from now' });
   order = Option.String('--order', { description: 'received: in the order of the log, oldest first' });
   page = Option.String('--page', { description: 'show this page alone, from 1, in place of --max' });
   pageSize = Option.String('--page-size', { description: 'events on a page with --page, 1 to 1000; default 50' });
-  protected override readonly unavailable = unavailable;
 
   protected async run(): Promise<number> {
     const page = this.#page();
@@ -107,7 +91,7 @@ class AuditList extends ApiCommand {
     const { eventForms } = await import('../output/events.js');
     const sink = openList(this.terminal, this.format, eventForms(this.terminal, this.timeStyle));
     const limit = page ? Number(page.pageSize) : this.limit;
-    const start = listPath(org, { resourceName: this.resourceName, resourceId: this.resourceId }, query, limit);
+    const start = listPath(org, this.resource, query, limit);
     await listEvents({ client, sink, start, limit, stopped: () => this.terminal.outputClosed });
     return EXIT.ok;
   }
@@ -125,25 +109,10 @@ class AuditList extends ApiCommand {
   }
 
   #query(): Record<string, string | undefined> {
-    if (this.from !== undefined && this.since !== undefined) throw new UsageError('give --from or --since, not both');
-    if (this.to !== undefined && this.until !== undefined) throw new UsageError('give --to or --until, not both');
     if (this.order !== undefined && this.order !== 'received')
       throw new UsageError('--order is `received`, or not given');
-    return {
-      contextName: this.contextName,
-      actionType: this.actionType,
-      resourceType: this.resourceType,
-      location: this.location,
-      gvcAlias: this.gvcAlias,
-      podId: this.podId,
-      subjectEmail: this.subjectEmail,
-      requestId: this.requestId,
-      resultStatus: this.resultStatus,
-      fromEvent: this.since !== undefined ? ago('--since', this.since) : this.from && instant('--from', this.from),
-      toEvent: this.until !== undefined ? ago('--until', this.until) : this.to && instant('--to', this.to),
-      order: this.order,
-    };
+    return { ...this.filters(), order: this.order };
   }
 }
 
-export const COMMANDS = [AuditPublish, AuditGet, AuditList];
+export const COMMANDS = [AuditPublish, AuditGet, AuditList, AuditTail, AuditExport];

@@ -1,7 +1,7 @@
 import type { Format } from '../command.js';
 import { escapeLines } from '../escape.js';
 import { UsageError } from '../failures.js';
-import { type Member, members, objectText, pretty } from '../json-text.js';
+import { type Member, members, objectText, oneLine, pretty } from '../json-text.js';
 import type { Terminal } from '../terminal.js';
 
 /** Formats that show the service's JSON, whole or slim. */
@@ -66,6 +66,18 @@ export function openList(terminal: Terminal, format: Format, forms: TextForms): 
     await terminal.out(names.map((name) => `${escapeLines(name.replaceAll('\n', ' '))}\n`).join(''));
   };
   return { begin: async () => {}, items, end: async () => {} };
+}
+
+/** Where events go that come without an end: each stands for itself, JSON on a line of its own. */
+export function openStream(terminal: Terminal, format: Format, forms: TextForms): ListSink['items'] {
+  if (!isDocument(format)) return openList(terminal, format, forms).items;
+  const shown = (raw: string) => (isSlim(format) ? slim(raw) : raw);
+  if (isJson(format))
+    return (raws) => terminal.out(raws.map((raw) => `${escapeLines(oneLine(shown(raw)))}\n`).join(''));
+  return async (raws) => {
+    const { toYaml } = await import('./yaml.js');
+    await terminal.out(raws.map((raw) => `---\n${toYaml(shown(raw))}`).join(''));
+  };
 }
 
 class JsonList implements ListSink {

@@ -26,8 +26,8 @@ function resultStyle({ result }: ShownEvent): Style | undefined {
   return BAD.has(status) ? 'red' : undefined;
 }
 
-const columns = (style: TimeStyle, now: number): Column<ShownEvent>[] => [
-  { header: 'TIME', value: (event) => formatTime(text(event.eventTime), style, now) },
+const columns = (style: TimeStyle): Column<ShownEvent>[] => [
+  { header: 'TIME', value: (event) => formatTime(text(event.eventTime), style, Date.now()) },
   { header: 'ACTION', value: ({ action }) => text(action?.type), shrinks: true },
   { header: 'RESULT', value: ({ result }) => text(result?.status), shrinks: true, style: resultStyle },
   { header: 'RESOURCE TYPE', value: ({ resource }) => text(resource?.type), shrinks: true },
@@ -39,7 +39,7 @@ const columns = (style: TimeStyle, now: number): Column<ShownEvent>[] => [
 
 /** Audit events as text rows, and as names: an event's name is its id. */
 export function eventForms(terminal: Terminal, style: TimeStyle): TextForms {
-  const table = new TablePrinter<ShownEvent>(terminal, columns(style, Date.now()));
+  const table = new TablePrinter<ShownEvent>(terminal, columns(style));
   const parse = (raw: string) => (JSON.parse(raw) ?? {}) as ShownEvent;
   return {
     rows: (raws) => table.print(raws.map(parse)),

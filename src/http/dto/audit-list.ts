@@ -15,7 +15,7 @@ export class AuditFilterDto {
   @Optional() @IsText() resultStatus?: string;
   @Optional() @IsInstant() fromEvent?: string;
   @Optional() @IsInstant() toEvent?: string;
-  @Optional() @IsText({ min: 1, max: 65_536 }) cursor?: string;
+  @Optional() @IsText({ min: 1, max: 16_384 }) cursor?: string;
 }
 
 /** The query parameters of the audit lists, as text. Those that the path fixes are refused besides. */

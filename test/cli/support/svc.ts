@@ -3,6 +3,7 @@ import { once } from 'node:events';
 import { mkdtempSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { setTimeout as delay } from 'node:timers/promises';
 
 /** The built client: run `npm run build` first. `SVC_TEST_MAIN` and `SVC_TEST_NODE` name another build or Node. */
 export const MAIN = process.env.SVC_TEST_MAIN ?? join(process.cwd(), 'dist/cli/main.js');
@@ -23,24 +24,48 @@ export interface RunOptions {
 
 export const temporaryFolder = (): string => mkdtempSync(join(tmpdir(), 'svc-test-'));
 
-/** Runs `svc` as a user would, as a process of its own, with no settings but those given. */
-export async function svc(
-  args: readonly string[],
-  { env = {}, input = '', closeAfter }: RunOptions = {},
-): Promise<Result> {
+export interface RunningSvc {
+  /** What it has written so far. */
+  readonly stdout: string;
+  readonly stderr: string;
+  readonly ended: Promise<Result>;
+  kill(signal: NodeJS.Signals): void;
+  /** Resolves when what it wrote fulfils the condition. */
+  until(condition: (output: { stdout: string; stderr: string }) => boolean): Promise<void>;
+}
+
+/** Starts `svc` as a user would, as a process of its own, with no settings but those given. */
+export function startSvc(args: readonly string[], { env = {}, input = '', closeAfter }: RunOptions = {}): RunningSvc {
   const clean = { PATH: process.env.PATH ?? '', HOME: temporaryFolder(), TZ: 'UTC' };
   const child = spawn(NODE, [MAIN, ...args], { env: { ...clean, SVC_CONFIG_DIR: join(clean.HOME, 'svc'), ...env } });
-  let stdout = '';
-  let stderr = '';
+  const output = { stdout: '', stderr: '' };
   child.stdout.setEncoding('utf8').on('data', (text: string) => {
-    stdout += text;
-    if (closeAfter !== undefined && stdout.length >= closeAfter) child.stdout.destroy();
+    output.stdout += text;
+    if (closeAfter !== undefined && output.stdout.length >= closeAfter) child.stdout.destroy();
   });
   child.stderr.setEncoding('utf8').on('data', (text: string) => {
-    stderr += text;
+    output.stderr += text;
   });
   child.stdin.on('error', () => {});
   child.stdin.end(input);
-  const [code] = (await once(child, 'close')) as [number];
-  return { code, stdout, stderr };
+  const ended = once(child, 'close').then(([code]) => ({ code: code as number, ...output }));
+  return {
+    get stdout() {
+      return output.stdout;
+    },
+    get stderr() {
+      return output.stderr;
+    },
+    ended,
+    kill: (signal) => child.kill(signal),
+    async until(condition) {
+      for (const deadline = Date.now() + 15_000; !condition(output); await delay(10)) {
+        if (Date.now() > deadline) throw new Error(`svc ${args.join(' ')} wrote only ${JSON.stringify(output)}`);
+      }
+    },
+  };
 }
+
+/** Runs it to its end. */
+export const svc = (args: readonly string[], options: RunOptions = {}): Promise<Result> =>
+  startSvc(args, options).ended;

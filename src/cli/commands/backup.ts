@@ -1,0 +1,83 @@
+import { createHash } from 'node:crypto';
+import { type FileHandle, open, rename, rm, writeFile } from 'node:fs/promises';
+import type { IncomingMessage } from 'node:http';
+import { basename } from 'node:path';
+import { Option } from 'clipanion';
+import { ApiCommand } from '../command.js';
+import { CliError, EXIT } from '../failures.js';
+
+/** A large log takes its time to be copied before the first byte comes. */
+const IDLE_MS = 60 * 60_000;
+
+class Backup extends ApiCommand {
+  static override paths = [['backup']];
+  static override usage = ApiCommand.Usage({
+    description: 'copy the log of the service, with all organizations, to a file; the token is the root key',
+    details:
+      'Everything that was acknowledged before is in it. The file has its name only when it is whole and its SHA-256 is right; ' +
+      'that is written to FILE.sha256, and to standard output. `npm run restore` puts the file into a data folder.',
+    examples: [
+      ['Copy it', 'svc backup --to log-backup.db --token "$(cat data/root.key)"'],
+      ['Check a copy later', 'sha256sum --check log-backup.db.sha256'],
+    ],
+  });
+
+  to = Option.String('--to', { description: 'file to write', required: true });
+  protected override readonly unavailable = {
+    formats: ['json', 'yaml', 'json-slim', 'yaml-slim', 'tf', 'crd', 'names'] as const,
+    subject: 'a backup',
+  };
+
+  protected async run(): Promise<number> {
+    await this.requireToken();
+    const client = await this.client();
+    const call = { method: 'GET', path: '/-backup', on: 'api', retry: 'never', idleMs: IDLE_MS } as const;
+    const { sha256, heads, bytes } = await client.download(call, (answer) => this.#write(answer));
+    this.terminal.note(`backed up ${bytes} bytes, records ${heads.replaceAll('=', ': ').replaceAll(',', ', ')}`);
+    await this.terminal.out(`${sha256}  ${basename(this.to)}\n`);
+    return EXIT.ok;
+  }
+
+  async #write(answer: IncomingMessage): Promise<{ sha256: string; heads: string; bytes: number }> {
+    const part = `${this.to}.part`;
+    const file = await this.#told(() => open(part, 'w', 0o600));
+    try {
+      const { sha256, bytes } = await this.#receive(answer, file);
+      if (sha256 !== answer.headers['x-backup-sha256']) {
+        throw new CliError('the backup did not arrive as it was sent: its SHA-256 is another', EXIT.failure, [
+          'try again',
+        ]);
+      }
+      await this.#told(async () => {
+        await file.sync();
+        await writeFile(`${this.to}.sha256`, `${sha256}  ${basename(this.to)}\n`);
+        await rename(part, this.to);
+      });
+      return { sha256, bytes, heads: String(answer.headers['x-backup-heads'] ?? '') };
+    } finally {
+      await file.close();
+      await rm(part, { force: true });
+    }
+  }
+
+  async #receive(answer: IncomingMessage, file: FileHandle): Promise<{ sha256: string; bytes: number }> {
+    const hash = createHash('sha256');
+    let bytes = 0;
+    for await (const chunk of answer as AsyncIterable<Buffer>) {
+      hash.update(chunk);
+      await this.#told(() => file.writeFile(chunk));
+      bytes += chunk.length;
+      this.terminal.progress(`${bytes} of ${answer.headers['content-length'] ?? '?'} bytes`);
+    }
+    return { sha256: hash.digest('hex'), bytes };
+  }
+
+  /** A fault of the file system, told by the file's name. */
+  async #told<Result>(work: () => Promise<Result>): Promise<Result> {
+    return work().catch((error: Error) => {
+      throw new CliError(`cannot write ${this.to}: ${error.message}`, EXIT.failure, [], { cause: error });
+    });
+  }
+}
+
+export const COMMANDS = [Backup];

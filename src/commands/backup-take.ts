@@ -1,0 +1,69 @@
+import { createHash } from 'node:crypto';
+import { createReadStream, rmSync, statSync } from 'node:fs';
+import { join } from 'node:path';
+import { Inject } from '@nestjs/common';
+import { Command, CommandHandler, type ICommandHandler } from '@nestjs/cqrs';
+import type { Config } from '../config.js';
+import { ControlError } from '../errors.js';
+import type { Backup, Snapshot } from '../event-log/backup.js';
+import { BACKUP, CONFIG } from '../tokens.js';
+
+export interface TakenBackup extends Snapshot {
+  readonly file: string;
+  readonly bytes: number;
+  /** In hexadecimal. */
+  readonly sha256: string;
+  /** Removes the file. Until then there is no other backup. */
+  discard(): void;
+}
+
+/**
+ * Copies the log to a file of the data folder. Everything that was acknowledged before is in it. Throws `not_found`
+ * where the store has no backup of its own, `conflict` while another backup is taken or the disk has no space.
+ */
+export class TakeBackup extends Command<TakenBackup> {}
+
+@CommandHandler(TakeBackup)
+export class TakeBackupHandler implements ICommandHandler<TakeBackup> {
+  private busy = false;
+  private readonly file: string;
+
+  constructor(
+    @Inject(BACKUP) private readonly log: Partial<Backup>,
+    @Inject(CONFIG) { dataDir }: Config,
+  ) {
+    this.file = join(dataDir, 'log.db.backup');
+  }
+
+  async execute(): Promise<TakenBackup> {
+    const { file, log } = this;
+    if (!log.snapshot) throw new ControlError('not_found', 'the store has no backup of its own');
+    if (this.busy) throw new ControlError('conflict', 'another backup is being taken; wait for its end');
+    this.busy = true;
+    try {
+      // A process that was killed may have left one.
+      removeFile(file);
+      const snapshot = await log.snapshot(file);
+      const sha256 = await sha256Of(file);
+      return { ...snapshot, file, bytes: statSync(file).size, sha256, discard: () => this.discard() };
+    } catch (error) {
+      this.discard();
+      throw error;
+    }
+  }
+
+  private discard(): void {
+    this.busy = false;
+    removeFile(this.file);
+  }
+}
+
+async function sha256Of(file: string): Promise<string> {
+  const hash = createHash('sha256');
+  for await (const chunk of createReadStream(file)) hash.update(chunk as Buffer);
+  return hash.digest('hex');
+}
+
+function removeFile(file: string): void {
+  for (const suffix of ['', '-journal', '-wal', '-shm']) rmSync(file + suffix, { force: true });
+}

@@ -1,0 +1,65 @@
+import { Readable } from 'node:stream';
+import { Controller, Get, Req, Res } from '@nestjs/common';
+import { QueryBus } from '@nestjs/cqrs';
+import type { FastifyReply, FastifyRequest } from 'fastify';
+import { ExportAuditEvents, type ExportPage } from '../queries/audit-export.js';
+import { Readiness } from '../readiness.js';
+import { Guarded } from './access.js';
+import { Documented } from './documented.js';
+import { AuditFilterDto } from './dto/audit-list.js';
+import { compileShape } from './dto/compiled.js';
+import { eventTimes } from './event-times.js';
+import { checkQuery } from './request-faults.js';
+import { sendStreamed } from './streamed.js';
+
+const filterFaults = compileShape(AuditFilterDto);
+
+@Controller('audit/org/:org')
+export class AuditExportController {
+  constructor(
+    private readonly queries: QueryBus,
+    private readonly readiness: Readiness,
+  ) {}
+
+  /**
+   * NDJSON: one event a line, as it was recorded, and at last `{"kind":"exportend","count":N,"cursor":"..."}`. An answer
+   * without that line is not whole. The cursor goes on with what came later: here, or in the list in the order received.
+   */
+  @Get('-export')
+  @Guarded('readAudit')
+  @Documented({
+    summary: 'Export all audit events of the organization, in the order received; the last line says that it is whole',
+    path: { org: 'name of the organization' },
+    query: AuditFilterDto,
+    answers: { 200: { 'application/x-ndjson': 'AuditExportLine' } },
+    errors: ['validation_failed', 'invalid_cursor'],
+  })
+  async export(@Req() request: FastifyRequest, @Res() reply: FastifyReply): Promise<void> {
+    const { org } = request.params as { org: string };
+    const parameters = checkQuery<AuditFilterDto>(filterFaults, request);
+    const { fromEvent: _from, toEvent: _to, cursor, ...filters } = parameters;
+    const options = { ...eventTimes(parameters), ...(cursor !== undefined && { cursor }) };
+    const pages = await this.queries.execute(new ExportAuditEvents(org, filters, options));
+    // What fails up to here is answered with an Error body.
+    const first = await pages.next();
+    reply.header('content-type', 'application/x-ndjson');
+    if (request.method === 'HEAD' || first.done) reply.send();
+    else sendStreamed(reply, Readable.from(lines(first.value, pages), { objectMode: false }), this.readiness);
+  }
+}
+
+async function* lines(first: ExportPage, rest: AsyncIterable<ExportPage>): AsyncGenerator<string> {
+  let { cursor } = first;
+  let count = first.items.length;
+  yield text(first);
+  for await (const page of rest) {
+    count += page.items.length;
+    cursor = page.cursor;
+    yield text(page);
+  }
+  yield `${JSON.stringify({ kind: 'exportend', count, cursor })}\n`;
+}
+
+function text({ items }: ExportPage): string {
+  return items.map((item) => `${item}\n`).join('');
+}

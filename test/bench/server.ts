@@ -1,0 +1,85 @@
+import { type ChildProcess, spawn } from 'node:child_process';
+import { existsSync, readFileSync } from 'node:fs';
+import { join, resolve } from 'node:path';
+
+/** The folder of the build that is measured. */
+export const DIST = resolve(import.meta.dirname, process.env.BENCH_DIST || '../../dist');
+
+/** The kernel counts CPU time in hundredths of a second, on every Linux that Node runs on. */
+const TICKS_A_SECOND = 100;
+
+/** A server that is measured, in a process of its own. */
+export class Server {
+  static async start(script: string, env: Readonly<Record<string, string>> = {}): Promise<Server> {
+    const { PATH, NODE_OPTIONS } = process.env;
+    const child = spawn(process.execPath, ['--no-warnings', script], {
+      env: { PATH, ...(NODE_OPTIONS && { NODE_OPTIONS }), ...env },
+      stdio: ['ignore', 'pipe', 'pipe'],
+    });
+    return new Server(child, await addressOf(child));
+  }
+
+  private readonly child: ChildProcess;
+  readonly url: string;
+
+  private constructor(child: ChildProcess, url: string) {
+    this.child = child;
+    this.url = url;
+  }
+
+  get port(): number {
+    return Number(new URL(this.url).port);
+  }
+
+  /** User and system time of the process so far, in milliseconds; undefined where the system does not tell. */
+  cpuMs(): number | undefined {
+    const file = `/proc/${this.child.pid}/stat`;
+    if (!existsSync(file)) return undefined;
+    // The second field, the program's name, may hold anything; the others follow its closing parenthesis.
+    const fields = readFileSync(file, 'latin1')
+      .replace(/^.*\) /s, '')
+      .split(' ');
+    return ((Number(fields[11]) + Number(fields[12])) * 1000) / TICKS_A_SECOND;
+  }
+
+  async stop(): Promise<void> {
+    const ended = new Promise((done) => this.child.once('exit', done));
+    this.child.kill('SIGTERM');
+    await ended;
+  }
+}
+
+/** What the server says when it listens. */
+function addressOf(child: ChildProcess): Promise<string> {
+  return new Promise((found, failed) => {
+    let said = '';
+    child.stdout?.setEncoding('utf8').on('data', (text: string) => {
+      said = (said + text).slice(-100_000);
+      const url = /"url":"([^"]+)"/.exec(said)?.[1];
+      if (url !== undefined) found(url);
+    });
+    child.stderr?.setEncoding('utf8').on('data', (text: string) => {
+      said = (said + text).slice(-100_000);
+    });
+    child.once('exit', (code, signal) => failed(new Error(`the server ended (${code ?? signal}): ${said}`)));
+  });
+}
+
+const ROOT_KEY = 'bench-root-key-that-opens-nothing-else-0123456789';
+
+export function startService(dataDir: string): Promise<Server> {
+  const main = join(DIST, 'main.js');
+  if (!existsSync(main)) throw new Error(`${main} is missing: build the service first (npm run build)`);
+  return Server.start(main, { CONTROL_DATA_DIR: dataDir, CONTROL_PORT: '0', CONTROL_ROOT_KEY: ROOT_KEY });
+}
+
+/** Makes an organization; answers the key of its service account. */
+export async function createOrg(url: string, name: string): Promise<string> {
+  const answer = await fetch(`${url}/org`, {
+    method: 'POST',
+    headers: { authorization: `Bearer ${ROOT_KEY}`, 'content-type': 'application/json' },
+    body: JSON.stringify({ name }),
+  });
+  if (answer.status !== 201) throw new Error(`no organization: ${await answer.text()}`);
+  return ((await answer.json()) as { key: string }).key;
+}

@@ -1,0 +1,94 @@
+import { spawnSync } from 'node:child_process';
+import { createHash } from 'node:crypto';
+import { existsSync, readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
+import { dirname, join } from 'node:path';
+import { at, newOrg, type Org } from '../support/api.js';
+import { startService, type TestService } from '../support/service.js';
+import { answer, closeServers, scriptedServer } from './support/scripted-server.js';
+import { MAIN, NODE, svc, temporaryFolder } from './support/svc.js';
+
+let service: TestService;
+let org: Org;
+let folder: string;
+let file: string;
+
+beforeAll(async () => {
+  service = await startService();
+  org = await newOrg(service);
+  await org.bulk(Array.from({ length: 200 }, (_, index) => ({ resource: { name: `n${index}` } })));
+});
+afterAll(() => service.remove());
+beforeEach(() => {
+  folder = temporaryFolder();
+  file = join(folder, 'log-backup.db');
+});
+afterEach(closeServers);
+
+const backup = (url = service.url, token = service.rootKey) =>
+  svc(['backup', '--to', file, '--endpoint', url, '--token', token]);
+
+function restore(...args: string[]): { code: number | null; stdout: string; stderr: string } {
+  const main = join(dirname(MAIN), '../tools/restore.js');
+  const options = {
+    encoding: 'utf8',
+    env: { PATH: process.env.PATH, CONTROL_DATA_DIR: join(folder, 'data') },
+  } as const;
+  const { status: code, stdout, stderr } = spawnSync(NODE, ['--no-warnings', main, ...args], options);
+  return { code, stdout, stderr };
+}
+
+it('svc backup writes a file and its checksum, and the restore makes a data folder of it', async () => {
+  const { code, stdout, stderr } = await backup();
+  const sha256 = createHash('sha256').update(readFileSync(file)).digest('hex');
+  expect([code, stdout]).toEqual([0, `${sha256}  log-backup.db\n`]);
+  expect(stderr).toMatch(/^backed up \d+ bytes, records audit\/0: 200, control\/0: 1, audit\.dead\/0: 0\n$/);
+  expect(readFileSync(`${file}.sha256`, 'utf8')).toBe(stdout);
+  expect(readdirSync(folder).sort()).toEqual(['log-backup.db', 'log-backup.db.sha256']);
+  expect(statSync(file).mode & 0o777).toBe(0o600);
+
+  const restored = restore('--from', file);
+  expect([restored.code, restored.stdout]).toEqual([0, '']);
+  expect(restored.stderr).toContain('audit/0: 200, control/0: 1');
+  const again = await startService({ dataDir: join(folder, 'data') });
+  const query = { order: 'received', pageSize: '1000' };
+  expect((await at(again, org).list(query)).text).toBe((await org.list(query)).text);
+  await again.remove();
+});
+
+it('the restore refuses in a sentence, and says how it is used', async () => {
+  await backup();
+  expect(restore()).toMatchObject({ code: 2, stderr: expect.stringContaining('usage: ') });
+  expect(restore('--nope')).toMatchObject({ code: 2, stderr: expect.stringContaining('usage: ') });
+  expect(restore('--help')).toMatchObject({ code: 0, stdout: expect.stringContaining('usage: ') });
+  expect(restore('--from', 'none')).toMatchObject({ code: 1, stderr: expect.stringContaining('none: is not there') });
+  expect(restore('--from', file).code).toBe(0);
+  expect(restore('--from', file)).toMatchObject({ code: 1, stderr: expect.stringContaining('--force moves it aside') });
+  expect(restore('--from', file, '--force')).toMatchObject({
+    code: 0,
+    stderr: expect.stringContaining('before-restore'),
+  });
+  writeFileSync(file, 'x', { flag: 'a' });
+  const altered = restore('--from', file, '--data-dir', join(folder, 'other'));
+  expect([altered.code, altered.stderr.split('\n').length]).toEqual([1, 2]);
+  expect(altered.stderr).toContain('its SHA-256 is not');
+  expect(existsSync(join(folder, 'other', 'log.db'))).toBe(false);
+});
+
+it('svc backup leaves nothing that looks whole when it is not', async () => {
+  const cut = await scriptedServer((_, response) => {
+    response.writeHead(200, { 'content-length': '1000', 'x-backup-sha256': 'x' }).write('part');
+    setTimeout(() => response.destroy(), 20);
+  });
+  const other = await scriptedServer((_, response) => answer(response, 200, 'altered', { 'x-backup-sha256': 'x' }));
+  const cutOff = await backup(cut.url);
+  expect([cutOff.code, cutOff.stderr]).toEqual([
+    1,
+    expect.stringContaining('closed the connection before it had answered'),
+  ]);
+  const altered = await backup(other.url);
+  expect([altered.code, altered.stderr]).toEqual([1, expect.stringContaining('its SHA-256 is another')]);
+  expect((await backup(service.url, org.key)).code).toBe(4);
+  expect(readdirSync(folder)).toEqual([]);
+  file = join(folder, 'none', 'x');
+  expect(await backup()).toMatchObject({ code: 1, stderr: expect.stringContaining(`cannot write ${file}: ENOENT`) });
+});
