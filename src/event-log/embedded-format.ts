@@ -32,6 +32,16 @@ export function readEnds(db: DatabaseSync, file: string): Readonly<Record<string
   return JSON.parse(ends);
 }
 
+/** Refuses a file whose partitions end before they did when it was last opened or closed; then notes their ends. */
+export function checkEnds(db: DatabaseSync, file: string, ends: Readonly<Record<string, number>>): void {
+  const before = readEnds(db, file);
+  for (const [place, end] of Object.entries(ends)) {
+    if (end >= (before[place] ?? 0)) continue;
+    throw new CorruptRecord(`${file}: ${place}: record ${end} is missing, and all after it`);
+  }
+  writeEnds(db, ends);
+}
+
 export function writeEnds(db: DatabaseSync, ends: Readonly<Record<string, number>>): void {
   const text = JSON.stringify(ends);
   const insert = "INSERT INTO meta (name, value) VALUES ('ends', ?) ON CONFLICT DO UPDATE SET value = excluded.value";

@@ -2,14 +2,14 @@ import type { DatabaseSync } from 'node:sqlite';
 import { type Clock, systemClock } from '../clock.js';
 import { ControlError } from '../errors.js';
 import { openExclusive, sqliteFault, unusable } from '../sqlite.js';
+import { type Append, AppendQueue } from './append-queue.js';
 import type { Backup, Snapshot } from './backup.js';
 import { snapshotOf } from './embedded-backup.js';
-import { FORMAT, prepareFile, readEnds, TOPICS, writeEnds } from './embedded-format.js';
-import { type PartitionTable, partitionTable } from './embedded-partition.js';
+import { checkEnds, FORMAT, prepareFile, TOPICS, writeEnds } from './embedded-format.js';
+import { type PartitionTable, partitionOf, partitionTable } from './embedded-partition.js';
 import {
   type Batch,
   type Consumer,
-  CorruptRecord,
   type EventLog,
   type LogEntry,
   type Offsets,
@@ -29,12 +29,6 @@ export interface EmbeddedEventLogOptions {
   readonly maxRecordBytes?: number;
 }
 
-interface Append {
-  readonly entries: readonly LogEntry[];
-  readonly resolve: (positions: Position[]) => void;
-  readonly reject: (error: unknown) => void;
-}
-
 /** How often a file whose last commit is in doubt is tried again. */
 const REOPEN_MS = 500;
 
@@ -46,12 +40,8 @@ export class EmbeddedEventLog implements EventLog, Backup {
   readonly id: string;
   private readonly tables = new Map<Topic, PartitionTable[]>();
   private readonly clock: Clock;
-  private readonly maxPending: { readonly entries: number; readonly bytes: number };
-  private readonly maxRecordBytes: number;
+  private readonly queue: AppendQueue;
   private readonly waiting = new Set<() => void>();
-  private waitingAppends: Append[] = [];
-  private waitingEntries = 0;
-  private waitingBytes = 0;
   private closed = false;
   /** After a commit whose outcome is not known, the file is opened anew before anything else is done with it. */
   private inDoubt = false;
@@ -71,55 +61,30 @@ export class EmbeddedEventLog implements EventLog, Backup {
     private db: DatabaseSync,
   ) {
     this.clock = options.clock ?? systemClock;
-    this.maxPending = options.maxPending ?? { entries: 20_000, bytes: 64 * 1024 * 1024 };
-    this.maxRecordBytes = options.maxRecordBytes ?? 900 * 1024;
+    const { maxPending = { entries: 20_000, bytes: 64 * 1024 * 1024 }, maxRecordBytes = 900 * 1024 } = options;
+    this.queue = new AppendQueue({ ...maxPending, recordBytes: maxRecordBytes });
     this.id = prepareFile(db, options.file, options.partitions);
     this.openTables();
-    this.checkEnds();
+    checkEnds(db, options.file, this.ends());
   }
 
   get pending(): EventLog['pending'] {
-    return { entries: this.waitingEntries, bytes: this.waitingBytes };
+    return this.queue.pending;
   }
 
   append(entries: readonly LogEntry[]): Promise<Position[]> {
     if (entries.length === 0) return Promise.resolve([]);
+    if (this.closed) return Promise.reject(new ControlError('log_unavailable', 'the log is closed'));
     return new Promise((resolve, reject) => {
-      const bytes = this.admit(entries);
-      if (bytes instanceof ControlError) return reject(bytes);
-      if (this.waitingAppends.length === 0) setImmediate(() => this.commit());
-      this.waitingAppends.push({ entries, resolve, reject });
-      this.waitingEntries += entries.length;
-      this.waitingBytes += bytes;
+      const first = this.queue.pending.entries === 0;
+      const refusal = this.queue.add({ entries, resolve, reject });
+      if (refusal) reject(refusal);
+      else if (first) setImmediate(() => this.commit());
     });
   }
 
-  /** The size of the entries, or why they cannot be taken. */
-  private admit(entries: readonly LogEntry[]): number | ControlError {
-    let bytes = 0;
-    for (const entry of entries) {
-      const size = sizeOf(entry);
-      if (size > this.maxRecordBytes) {
-        const message = `a record may have at most ${this.maxRecordBytes} bytes`;
-        return new ControlError('payload_too_large', message, { bytes: size });
-      }
-      bytes += size;
-    }
-    if (this.closed) return new ControlError('log_unavailable', 'the log is closed');
-    const full =
-      this.waitingEntries + entries.length > this.maxPending.entries ||
-      this.waitingBytes + bytes > this.maxPending.bytes;
-    // An append larger than the whole queue is taken when it is alone: it could never be taken otherwise.
-    if (full && this.waitingAppends.length > 0)
-      return new ControlError('log_unavailable', 'the queue of the log is full');
-    return bytes;
-  }
-
   private commit(): void {
-    const appends = this.waitingAppends;
-    this.waitingAppends = [];
-    this.waitingEntries = 0;
-    this.waitingBytes = 0;
+    const appends = this.queue.takeAll();
     if (appends.length === 0) return;
     let positions: Position[][];
     try {
@@ -197,17 +162,6 @@ export class EmbeddedEventLog implements EventLog, Backup {
         Array.from({ length: count }, (_, partition) => partitionTable(this.db, this.options.file, topic, partition)),
       );
     }
-  }
-
-  /** Refuses a file whose partitions end before they did when it was last opened or closed; then notes their ends. */
-  private checkEnds(): void {
-    const before = readEnds(this.db, this.options.file);
-    for (const [place, end] of Object.entries(this.ends())) {
-      if (end < (before[place] ?? 0)) {
-        throw new CorruptRecord(`${this.options.file}: ${place}: record ${end} is missing, and all after it`);
-      }
-    }
-    writeEnds(this.db, this.ends());
   }
 
   private noteEnds(): void {
@@ -336,19 +290,4 @@ function turnOfTheLoop(): Promise<void> {
   return new Promise((resolve) => {
     setImmediate(resolve);
   });
-}
-
-function sizeOf({ key, headers, value }: LogEntry): number {
-  let size = value.byteLength + Buffer.byteLength(key);
-  for (const name in headers) size += Buffer.byteLength(name) + Buffer.byteLength(headers[name] ?? '');
-  return size;
-}
-
-/** The same key has the same partition for as long as the file lives (FNV-1a). */
-function partitionOf(key: string, partitions: number): number {
-  let hash = 0x811c9dc5;
-  for (let index = 0; index < key.length; index += 1) {
-    hash = Math.imul(hash ^ key.charCodeAt(index), 0x01000193) >>> 0;
-  }
-  return hash % partitions;
 }
