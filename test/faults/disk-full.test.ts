@@ -5,6 +5,7 @@ import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { setTimeout as delay } from 'node:timers/promises';
 import { startService, type TestService } from '../support/service.js';
+import { canMountTmpfs, mountTmpfs } from '../support/tmpfs.js';
 import { type Answer, bodyOf, Client } from './client.js';
 import { eventOf } from './data-folder.js';
 
@@ -101,27 +102,7 @@ describe('a log that cannot grow', () => {
   });
 });
 
-const canMount = mountable();
-if (!canMount) {
-  process.stderr.write('SKIPPED: the tests of a full disk need Linux and a user who may mount a tmpfs (root)\n');
-}
-
-function mountable(): boolean {
-  const folder = mkdtempSync(join(tmpdir(), 'control-mount-'));
-  try {
-    mount(folder, 'size=64k');
-    execFileSync('umount', [folder]);
-    return true;
-  } catch {
-    return false;
-  } finally {
-    rmSync(folder, { recursive: true, force: true });
-  }
-}
-
-function mount(folder: string, options: string): void {
-  execFileSync('mount', ['-t', 'tmpfs', '-o', options, 'tmpfs', folder], { stdio: 'ignore' });
-}
+const canMount = canMountTmpfs();
 
 /** Log and read model share the disk, as in the field: neither can write. */
 (canMount ? describe : describe.skip)('a disk that is full', () => {
@@ -138,7 +119,7 @@ function mount(folder: string, options: string): void {
 
   beforeEach(async () => {
     dataDir = mkdtempSync(join(tmpdir(), 'control-disk-'));
-    mount(dataDir, 'size=3m');
+    mountTmpfs(dataDir, 'size=3m');
     service = await startService({ dataDir, env: { CONTROL_SYNC_TIMEOUT_MS: '500' } });
     acme = await new Client(service.url, service.rootKey).org('acme');
     filled = await fill(acme);
@@ -148,7 +129,7 @@ function mount(folder: string, options: string): void {
     execFileSync('umount', [dataDir]);
     rmSync(dataDir, { recursive: true, force: true });
   });
-  const makeSpace = () => mount(dataDir, 'remount,size=64m');
+  const makeSpace = () => mountTmpfs(dataDir, 'remount,size=64m');
 
   test('answers 503 log_unavailable with Retry-After, and stays alive', async () => {
     expectRefusal(filled.refusal);

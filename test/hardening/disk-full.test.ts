@@ -5,33 +5,14 @@ import { join } from 'node:path';
 import { Client } from '../faults/client.js';
 import type { Random } from '../faults/random.js';
 import { startService } from '../support/service.js';
+import { canMountTmpfs, mountTmpfs } from '../support/tmpfs.js';
 import { randomFor, scaled, Tally, tell } from './scale.js';
 
 const PATH = '/audit/org/acme/auditctx/app';
 /** More than ever fit; a round that gets here has not filled its disk. */
 const MOST_EVENTS = 20_000;
 
-const canMount = mountable();
-if (!canMount) {
-  process.stderr.write('SKIPPED: the tests of full disks need Linux and a user who may mount a tmpfs (root)\n');
-}
-
-function mountable(): boolean {
-  const folder = mkdtempSync(join(tmpdir(), 'control-mount-'));
-  try {
-    mount(folder, 'size=64k');
-    execFileSync('umount', [folder]);
-    return true;
-  } catch {
-    return false;
-  } finally {
-    rmSync(folder, { recursive: true, force: true });
-  }
-}
-
-function mount(folder: string, options: string): void {
-  execFileSync('mount', ['-t', 'tmpfs', '-o', options, 'tmpfs', folder], { stdio: 'ignore' });
-}
+const canMount = canMountTmpfs();
 
 function textOf(random: Random, n: number): string {
   const fill = random.pick(['x', 'ß', '😀']).repeat(random.whole(1, random.pick([50, 2_000, 30_000])));
@@ -72,14 +53,14 @@ const rounds = Array.from({ length: scaled(4, 10) }, (_, round) => round);
     const random = randomFor(`disk ${round}`);
     const size = random.whole(1_200, 4_000);
     const dataDir = mkdtempSync(join(tmpdir(), 'control-disk-'));
-    mount(dataDir, `size=${size}k`);
+    mountTmpfs(dataDir, `size=${size}k`);
     try {
       const env = { CONTROL_SYNC_TIMEOUT_MS: '100' };
       const full = await startService({ dataDir, env });
       const acme = await new Client(full.url, full.rootKey).org('acme');
       const { events, refusals } = await fill(acme, random);
       await full.stop();
-      mount(dataDir, 'remount,size=64m');
+      mountTmpfs(dataDir, 'remount,size=64m');
       const service = await startService({ dataDir });
       const client = new Client(service.url, acme.key);
       const listed = await client.all('/audit/org/acme?contextName=app&order=received&pageSize=1000');
