@@ -1,6 +1,6 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { mkdtempSync } from 'node:fs';
+import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
@@ -22,7 +22,18 @@ export interface RunOptions {
   closeAfter?: number;
 }
 
-export const temporaryFolder = (): string => mkdtempSync(join(tmpdir(), 'svc-test-'));
+const folders: string[] = [];
+
+/** A folder that is removed when the tests of the file are through. */
+export function temporaryFolder(): string {
+  const folder = mkdtempSync(join(tmpdir(), 'svc-test-'));
+  folders.push(folder);
+  return folder;
+}
+
+afterAll(() => {
+  for (const folder of folders) rmSync(folder, { recursive: true, force: true });
+});
 
 export interface RunningSvc {
   /** What it has written so far. */
