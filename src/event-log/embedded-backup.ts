@@ -5,9 +5,9 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { ControlError } from '../errors.js';
 import { isEmpty, openExclusive, sqliteFault } from '../sqlite.js';
 import type { Snapshot } from './backup.js';
-import { FORMAT, prepareFile, readEnds, TOPICS, tableName, writeEnds } from './embedded-format.js';
+import { checkEnds, FORMAT, prepareFile, TOPICS, tableName, writeEnds } from './embedded-format.js';
 import { partitionTable } from './embedded-partition.js';
-import { CorruptRecord, StoreUnusable } from './event-log.js';
+import { StoreUnusable } from './event-log.js';
 
 /** Pages that are copied at once: appends wait for no more than these. */
 const PAGES_AT_ONCE = 256;
@@ -90,10 +90,7 @@ export function verifyLog(file: string): Snapshot {
     if (db.prepare('PRAGMA quick_check(1)').get()?.quick_check !== 'ok') throw new StoreUnusable(`${file}: is damaged`);
     const log = prepareFile(db, file);
     const heads = headsOf(db);
-    for (const [place, end] of Object.entries(readEnds(db, file))) {
-      const next = heads[place] ?? 0;
-      if (next < end) throw new CorruptRecord(`${file}: ${place}: record ${next} is missing, and all after it`);
-    }
+    checkEnds(db, file, heads);
     for (const topic of TOPICS) readAll(db, file, topic);
     return { log, heads };
   } finally {

@@ -24,7 +24,7 @@ export const FORMAT = {
  * Where the partitions ended when the file was last opened or closed. A table that ends before has lost its last records,
  * which a gap between records would not show.
  */
-export function readEnds(db: DatabaseSync, file: string): Readonly<Record<string, number>> {
+function readEnds(db: DatabaseSync, file: string): Readonly<Record<string, number>> {
   const value = db.prepare("SELECT value FROM meta WHERE name = 'ends'").get()?.value;
   if (value === undefined) return {};
   const [sum, ends = ''] = String(value).split(/ (.*)/s);
@@ -32,14 +32,13 @@ export function readEnds(db: DatabaseSync, file: string): Readonly<Record<string
   return JSON.parse(ends);
 }
 
-/** Refuses a file whose partitions end before they did when it was last opened or closed; then notes their ends. */
+/** Refuses a file whose partitions end before they did when their ends were last noted. */
 export function checkEnds(db: DatabaseSync, file: string, ends: Readonly<Record<string, number>>): void {
   const before = readEnds(db, file);
   for (const [place, end] of Object.entries(ends)) {
     if (end >= (before[place] ?? 0)) continue;
     throw new CorruptRecord(`${file}: ${place}: record ${end} is missing, and all after it`);
   }
-  writeEnds(db, ends);
 }
 
 export function writeEnds(db: DatabaseSync, ends: Readonly<Record<string, number>>): void {

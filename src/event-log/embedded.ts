@@ -66,6 +66,7 @@ export class EmbeddedEventLog implements EventLog, Backup {
     this.id = prepareFile(db, options.file, options.partitions);
     this.openTables();
     checkEnds(db, options.file, this.ends());
+    this.noteEnds();
   }
 
   get pending(): EventLog['pending'] {
@@ -168,7 +169,7 @@ export class EmbeddedEventLog implements EventLog, Backup {
     try {
       if (!this.inDoubt) writeEnds(this.db, this.ends());
     } catch {
-      // A full disk: the ends noted before are older, and as true.
+      // The ends noted before are older, and as true; what is wrong with the disk, the next append tells.
     }
   }
 

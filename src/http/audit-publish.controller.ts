@@ -44,16 +44,7 @@ export class AuditPublishController {
     body: { 'application/json': 'AuditEventDto' },
     answers: { 201: 'PublishAcknowledgement', 202: 'PublishAcknowledgement' },
     headers: { location: 'the path of the event' },
-    errors: [
-      'validation_failed',
-      'malformed_json',
-      'payload_too_large',
-      'unsupported_media_type',
-      'log_unavailable',
-      'idempotency_conflict',
-      'outcome_unknown',
-      'dead_lettered',
-    ],
+    errors: ['log_unavailable', 'idempotency_conflict', 'outcome_unknown', 'dead_lettered'],
   })
   async publish(@Req() request: FastifyRequest, @Res() reply: FastifyReply): Promise<void> {
     const { org, contextName } = request.params as ContextPath;
@@ -85,7 +76,7 @@ export class AuditPublishController {
       'application/x-ndjson': { type: 'string', description: 'one item a line' },
     },
     answers: { 200: 'BulkResult' },
-    errors: ['validation_failed', 'malformed_json', 'payload_too_large', 'unsupported_media_type', 'log_unavailable'],
+    errors: ['log_unavailable'],
   })
   async publishBulk(@Req() request: FastifyRequest, @Res() reply: FastifyReply): Promise<void> {
     const { contextName } = request.params as ContextPath;

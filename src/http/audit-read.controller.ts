@@ -16,6 +16,7 @@ import { checkQuery, noParameters } from './request-faults.js';
 const ORG = 'name of the organization';
 
 const listFaults = compileShape(AuditListDto);
+
 /** Operations 3 and 4 of the specification, and the lists beside them. */
 @Controller('audit/org/:org')
 export class AuditReadController {

@@ -26,6 +26,13 @@ export interface Documentation {
 
 /** Every route may answer these. */
 const ALWAYS: readonly ErrorCode[] = ['request_timeout', 'uri_too_long', 'headers_too_large', 'not_ready', 'internal'];
+/** Every route with a body may answer these. */
+const OF_A_BODY: readonly ErrorCode[] = [
+  'validation_failed',
+  'malformed_json',
+  'payload_too_large',
+  'unsupported_media_type',
+];
 const GUARDED: readonly ErrorCode[] = ['unauthenticated', 'forbidden', 'rate_limited', 'state_unconfirmed'];
 
 export function ref(name: string): Schema {
@@ -48,7 +55,7 @@ export function Documented(documentation: Documentation, open = false): MethodDe
     const content = typeof answer === 'string' ? json(answer) : byType(answer);
     parts.push(ApiResponse({ status: Number(status), description: summary, headers: answerHeaders, content }));
   }
-  const all = [...errors, ...ALWAYS, ...(open ? [] : GUARDED)];
+  const all = [...(body ? OF_A_BODY : []), ...errors, ...ALWAYS, ...(open ? [] : GUARDED)];
   for (const [status, codes] of byStatus(all)) {
     const description = codes.map((code) => `\`${code}\``).join(', ');
     parts.push(ApiResponse({ status, description, content: json('Error') }));

@@ -21,11 +21,20 @@ const SCRIPT = "SwaggerUIBundle({ url: '/openapi.json', dom_id: '#page', validat
 
 const packages = createRequire(import.meta.url);
 
-/** The files of the page, read when they are first asked for. */
+/** Reads a file when it is first asked for, and keeps it. */
+function once(read: () => string): () => string {
+  let text: string | undefined;
+  return () => {
+    text ??= read();
+    return text;
+  };
+}
+
+/** The files of the page. */
 const ASSETS: Readonly<Record<string, { readonly type: string; readonly text: () => string }>> = {
   'page.js': { type: 'text/javascript', text: () => SCRIPT },
-  'swagger-ui.css': { type: 'text/css', text: () => packageFile('swagger-ui.css') },
-  'swagger-ui-bundle.js': { type: 'text/javascript', text: () => packageFile('swagger-ui-bundle.js') },
+  'swagger-ui.css': { type: 'text/css', text: once(() => packageFile('swagger-ui.css')) },
+  'swagger-ui-bundle.js': { type: 'text/javascript', text: once(() => packageFile('swagger-ui-bundle.js')) },
 };
 
 /** The API's description, for programs and for people. */
@@ -64,9 +73,7 @@ export class OpenApiController {
 }
 
 /** The document as it is committed: the check that it is what the routes say is made before a change is taken. */
-function committedDocument(): string {
-  return readFileSync(new URL('../../docs/openapi.json', import.meta.url), 'utf8');
-}
+const committedDocument = once(() => readFileSync(new URL('../../docs/openapi.json', import.meta.url), 'utf8'));
 
 function packageFile(name: string): string {
   return readFileSync(packages.resolve(`swagger-ui-dist/${name}`), 'utf8');

@@ -28,18 +28,7 @@ export class OrgController {
     body: { 'application/json': 'CreateOrgDto' },
     answers: { 201: 'CreatedOrg', 202: 'CreatedOrg' },
     headers: { location: 'the path of the organization' },
-    errors: [
-      'validation_failed',
-      'malformed_json',
-      'builtin_tag',
-      'already_exists',
-      'conflict',
-      'idempotency_conflict',
-      'payload_too_large',
-      'unsupported_media_type',
-      'log_unavailable',
-      'outcome_unknown',
-    ],
+    errors: ['builtin_tag', 'already_exists', 'conflict', 'idempotency_conflict', 'log_unavailable', 'outcome_unknown'],
   })
   async create(@Req() request: FastifyRequest, @Res() reply: FastifyReply): Promise<void> {
     checkQuery(noParameters, request);
