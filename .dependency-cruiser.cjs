@@ -2,7 +2,7 @@
 const layers = {
   model: [],
   'event-log': ['model'],
-  'read-model': ['event-log'],
+  'read-model': ['model', 'event-log'],
   progress: ['event-log'],
   commands: ['model', 'event-log', 'progress'],
   queries: ['model', 'read-model'],
@@ -12,7 +12,7 @@ const layers = {
 };
 
 /** Files beside the folders that any layer of the server may use. */
-const shared = '^src/(errors|clock|ids|tokens|config|sqlite|readiness|metrics|tracing)\\.ts$';
+const shared = '^src/(errors|clock|ids|tokens|config|config-cluster|env|sqlite|readiness|retry|store|metrics|tracing)\\.ts$';
 
 /** The adapters: only the composition root makes them. */
 const adapters = '^src/(event-log|read-model)/(embedded|kafka|elasticsearch)|^src/progress/in-process';
@@ -45,7 +45,7 @@ module.exports = {
     {
       name: 'adapters-only-from-the-composition-root',
       severity: 'error',
-      from: { path: '^src/', pathNot: `^src/(service|tools/restore)\\.ts$|${adapters}` },
+      from: { path: '^src/', pathNot: `^src/(store-embedded|store-cluster|tools/restore)\\.ts$|${adapters}` },
       to: { path: adapters },
     },
     {

@@ -1,6 +1,9 @@
 /**
- * The main job, shown: a fresh service on the embedded store takes real audit events in and gives them out by id and by
- * resource. Ends with an error as soon as anything is not as it should be.
+ * The main job, shown: a service takes real audit events in and gives them out by id and by resource. Ends with an error
+ * as soon as anything is not as it should be.
+ *
+ * By default it starts a fresh service on the embedded store. With `DEMO_URL` and `CONTROL_ROOT_KEY` it uses one that runs,
+ * and makes an organization of its own there.
  */
 import assert from 'node:assert/strict';
 import { type ChildProcess, spawn } from 'node:child_process';
@@ -18,6 +21,8 @@ const file = join(root, 'demo', 'events.ndjson');
 const lines = readFileSync(file, 'utf8').trimEnd().split('\n');
 const events = lines.map((line): Event => JSON.parse(line).event);
 const folder = mkdtempSync(join(tmpdir(), 'control-service-demo-'));
+const running = process.env.DEMO_URL;
+const org = running === undefined ? 'acme' : `demo-${Date.now().toString(36)}`;
 const environment: Record<string, string | undefined> = {
   ...process.env,
   CONTROL_DATA_DIR: join(folder, 'data'),
@@ -82,14 +87,13 @@ function assertKept(sent: unknown, kept: unknown, at = 'event'): void {
   }
 }
 
-async function show(url: string): Promise<void> {
+async function show(url: string, rootKey: string): Promise<void> {
   environment.SVC_ENDPOINT = url;
-  environment.SVC_ORG = 'acme';
+  environment.SVC_ORG = org;
 
   say('1. An organization and its first key');
-  const rootKey = readFileSync(join(folder, 'data', 'root.key'), 'utf8').trim();
   environment.SVC_TOKEN = rootKey;
-  const created = JSON.parse(await svc(['org', 'create', '--name', 'acme', '-o', 'json'], { shown: false }));
+  const created = JSON.parse(await svc(['org', 'create', '--name', org, '-o', 'json'], { shown: false }));
   delete environment.SVC_TOKEN;
   await svc(['login'], { input: `${created.key}\n` });
 
@@ -144,14 +148,23 @@ async function untilFound(id: string): Promise<void> {
   }
 }
 
-const { service, url } = await startService();
+/** Against a service that runs, or against one that is started for it. */
+async function main(): Promise<void> {
+  if (running !== undefined) return show(running, process.env.CONTROL_ROOT_KEY ?? '');
+  const { service, url } = await startService();
+  try {
+    await show(url, readFileSync(join(folder, 'data', 'root.key'), 'utf8').trim());
+  } finally {
+    service.removeAllListeners('exit');
+    const ended = new Promise((resolve) => service.on('exit', resolve));
+    service.kill('SIGTERM');
+    await ended;
+  }
+}
+
 try {
-  await show(url);
+  await main();
   say('All as expected.');
 } finally {
-  service.removeAllListeners('exit');
-  const ended = new Promise((resolve) => service.on('exit', resolve));
-  service.kill('SIGTERM');
-  await ended;
   rmSync(folder, { recursive: true, force: true });
 }

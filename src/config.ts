@@ -1,5 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { isIP } from 'node:net';
+import { type ClusterConfig, readClusterConfig } from './config-cluster.js';
+import { Env } from './env.js';
 
 export interface Config {
   readonly host: string;
@@ -9,7 +11,8 @@ export interface Config {
   readonly rootKey: string | undefined;
   /** How long a sync publish waits until its event is searchable. */
   readonly syncTimeoutMs: number;
-  readonly store: 'embedded';
+  /** Kafka and Elasticsearch; undefined: the embedded store in the data folder. */
+  readonly cluster: ClusterConfig | undefined;
   readonly roles: ReadonlySet<Role>;
   /** Addresses or CIDR ranges whose `X-Forwarded-For` is believed. */
   readonly trustedProxies: readonly string[];
@@ -17,6 +20,9 @@ export interface Config {
   readonly rateLimit: number;
   readonly logLevel: LogLevel;
 }
+
+const STORES = ['embedded', 'cluster'] as const;
+type Store = (typeof STORES)[number];
 
 const ROLES = ['api', 'projector'] as const;
 type Role = (typeof ROLES)[number];
@@ -34,55 +40,49 @@ export class ConfigError extends Error {
 }
 
 /** Reads the environment. An empty variable counts as absent. Throws `ConfigError`. */
-export function readConfig(env: Readonly<Record<string, string | undefined>>): Config {
-  const faults: string[] = [];
-  const text = (name: string, otherwise: string) => env[name] || otherwise;
-  const whole = (name: string, otherwise: number, least: number, most: number) => {
-    const value = Number(text(name, String(otherwise)));
-    if (Number.isInteger(value) && value >= least && value <= most) return value;
-    faults.push(`${name}: must be a whole number from ${least} to ${most}`);
-    return otherwise;
-  };
-  const oneOf = <Value extends string>(name: string, values: readonly Value[], otherwise: Value): Value => {
-    const value = text(name, otherwise);
-    if ((values as readonly string[]).includes(value)) return value as Value;
-    faults.push(`${name}: must be one of ${values.join(', ')}`);
-    return otherwise;
-  };
-  const list = (name: string, otherwise: string) =>
-    text(name, otherwise)
-      .split(',')
-      .map((item) => item.trim())
-      .filter(Boolean);
-
-  const roles = new Set(list('CONTROL_ROLES', ROLES.join(',')) as Role[]);
-  for (const role of roles)
-    if (!ROLES.includes(role)) faults.push(`CONTROL_ROLES: may list ${ROLES.join(' and ')} only`);
-  const store = oneOf('CONTROL_STORE', ['embedded'], 'embedded');
-  if (store === 'embedded' && roles.size < ROLES.length) {
-    faults.push('CONTROL_ROLES: the embedded store is one process, so it needs both roles, api,projector');
-  }
-  const rootKey = env.CONTROL_ROOT_KEY || undefined;
-  if (rootKey !== undefined && !/^[\x21-\x7e]+$/.test(rootKey)) {
-    faults.push('CONTROL_ROOT_KEY: may have visible ASCII characters only, since it travels in a header');
-  }
+export function readConfig(variables: Readonly<Record<string, string | undefined>>): Config {
+  const env = new Env(variables);
+  const store = env.oneOf('CONTROL_STORE', STORES, 'embedded');
+  const roles = readRoles(env, store);
   const config: Config = {
-    host: text('CONTROL_HOST', '127.0.0.1'),
-    port: whole('CONTROL_PORT', 8080, 0, 65_535),
-    dataDir: text('CONTROL_DATA_DIR', './data'),
-    rootKey,
-    syncTimeoutMs: whole('CONTROL_SYNC_TIMEOUT_MS', 5_000, 0, 600_000),
-    store,
+    host: env.text('CONTROL_HOST', '127.0.0.1'),
+    port: env.whole('CONTROL_PORT', 8080, 0, 65_535),
+    dataDir: env.text('CONTROL_DATA_DIR', './data'),
+    rootKey: readRootKey(env, store),
+    syncTimeoutMs: env.whole('CONTROL_SYNC_TIMEOUT_MS', 5_000, 0, 600_000),
+    cluster: store === 'cluster' ? readClusterConfig(env) : undefined,
     roles,
-    trustedProxies: list('CONTROL_TRUSTED_PROXIES', ''),
-    rateLimit: whole('CONTROL_RATE_LIMIT', 0, 0, 1_000_000),
-    logLevel: oneOf('CONTROL_LOG_LEVEL', LOG_LEVELS, 'info'),
+    trustedProxies: env.list('CONTROL_TRUSTED_PROXIES'),
+    rateLimit: env.whole('CONTROL_RATE_LIMIT', 0, 0, 1_000_000),
+    logLevel: env.oneOf('CONTROL_LOG_LEVEL', LOG_LEVELS, 'info'),
   };
-  const bad = config.trustedProxies.filter((range) => !isAddressRange(range));
-  if (bad.length > 0)
-    faults.push('CONTROL_TRUSTED_PROXIES: must list IP addresses or CIDR ranges, separated by commas');
-  if (faults.length > 0) throw new ConfigError(faults);
+  if (!config.trustedProxies.every(isAddressRange)) {
+    env.fault('CONTROL_TRUSTED_PROXIES', 'must list IP addresses or CIDR ranges, separated by commas');
+  }
+  if (env.faults.length > 0) throw new ConfigError(env.faults);
   return config;
+}
+
+function readRoles(env: Env, store: Store): ReadonlySet<Role> {
+  const roles = new Set(env.list('CONTROL_ROLES', ROLES.join(',')) as Role[]);
+  for (const role of roles) {
+    if (!ROLES.includes(role)) env.fault('CONTROL_ROLES', `may list ${ROLES.join(' and ')} only`);
+  }
+  if (store === 'embedded' && roles.size < ROLES.length) {
+    env.fault('CONTROL_ROLES', 'the embedded store is one process, so it needs both roles, api,projector');
+  }
+  return roles;
+}
+
+function readRootKey(env: Env, store: Store): string | undefined {
+  const rootKey = env.optional('CONTROL_ROOT_KEY');
+  if (rootKey !== undefined && !/^[\x21-\x7e]+$/.test(rootKey)) {
+    env.fault('CONTROL_ROOT_KEY', 'may have visible ASCII characters only, since it travels in a header');
+  }
+  if (rootKey === undefined && store === 'cluster') {
+    env.fault('CONTROL_ROOT_KEY', 'must be set, the same for all processes of a cluster');
+  }
+  return rootKey;
 }
 
 function isAddressRange(text: string): boolean {

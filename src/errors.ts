@@ -47,6 +47,10 @@ export const ERRORS = {
     when: 'Concurrent changes kept winning, or the current state does not allow the change.',
     remedy: 'Read the resource again and repeat the change.',
   },
+  precondition_failed: {
+    when: '`If-Match`, or the `version` in the body, is not the version that the resource has.',
+    remedy: 'Read the resource again, and repeat the change with its `ETag`.',
+  },
   idempotency_conflict: {
     when: 'The `Idempotency-Key` was used before with another body.',
     remedy: 'Use a new key for a new request; repeat the first body to get the first answer.',
@@ -78,6 +82,10 @@ export const ERRORS = {
   log_unavailable: {
     when: 'The log cannot take the record now: it is down, out of space, or its bounded queue is full. Nothing was recorded.',
     remedy: 'Retry after `Retry-After` seconds, with an `Idempotency-Key`.',
+  },
+  read_model_unavailable: {
+    when: 'What was recorded cannot be read at the moment: the read model is down, or slower than the request may take.',
+    remedy: 'Retry after `Retry-After` seconds. Nothing is lost: events are recorded all the same.',
   },
   outcome_unknown: {
     when: 'The log did not say in time whether it has the record. `details.id` is the identifier it has if it was recorded.',

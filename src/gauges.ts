@@ -1,3 +1,4 @@
+import type { Gauge } from 'prom-client';
 import type { Clock } from './clock.js';
 import type { EventLog, Offsets, Topic } from './event-log/event-log.js';
 import type { Metrics } from './metrics.js';
@@ -19,27 +20,44 @@ export function addGauges(
     gauge.set(log.pending.bytes);
   });
   metrics.gauge('log_records', 'Records in the log', ['topic'], async (gauge) => {
-    for (const topic of TOPICS) gauge.set({ topic }, total(await log.head(topic)));
+    for (const topic of TOPICS) await setOrOmit(gauge, topic, async () => total(await log.head(topic)));
   });
   metrics.gauge('indexed_records', 'Records that are in the read model', ['topic'], (gauge) => {
     for (const [topic, runner] of projections) gauge.set({ topic }, total(runner.indexed));
   });
-  metrics.gauge('projection_lag_records', 'Records that are not in the read model yet', ['topic'], async (gauge) => {
-    for (const [topic, runner] of projections) {
-      gauge.set({ topic }, total(await log.head(topic)) - total(runner.indexed));
-    }
-  });
+  const lag = async (topic: Topic, { indexed }: ProjectionRunner) => {
+    const head = await log.head(topic);
+    const ends = Object.keys(indexed).map((partition) => [partition, head[Number(partition)] ?? 0]);
+    return total(Object.fromEntries(ends)) - total(indexed);
+  };
+  metrics.gauge(
+    'projection_lag_records',
+    'Records of the partitions of this process that are not in the read model yet',
+    ['topic'],
+    async (gauge) => {
+      for (const [topic, runner] of projections) await setOrOmit(gauge, topic, () => lag(topic, runner));
+    },
+  );
   metrics.gauge(
     'projection_lag_seconds',
     'Age of the last indexed record while there are newer ones',
     ['topic'],
     async (gauge) => {
       for (const [topic, runner] of projections) {
-        const behind = total(await log.head(topic)) > total(runner.indexed);
-        gauge.set({ topic }, behind ? Math.max(0, clock.now() - runner.lastIndexedTime) / 1000 : 0);
+        const age = Math.max(0, clock.now() - runner.lastIndexedTime) / 1000;
+        await setOrOmit(gauge, topic, async () => ((await lag(topic, runner)) > 0 ? age : 0));
       }
     },
   );
+}
+
+/** What cannot be asked of the log at the moment has no value, and does not take the other metrics with it. */
+async function setOrOmit(gauge: Gauge, topic: Topic, read: () => Promise<number>): Promise<void> {
+  try {
+    gauge.set({ topic }, await read());
+  } catch {
+    gauge.remove({ topic });
+  }
 }
 
 function total(offsets: Offsets): number {

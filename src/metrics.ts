@@ -23,6 +23,18 @@ export class Metrics {
   private readonly retries = this.counter('projection_retries_total', 'Writes to the read model tried again', [
     'topic',
   ]);
+  private readonly expired = this.counter('expired_documents_total', 'Documents removed because they expired', []);
+  private readonly unlike = new Gauge({
+    name: 'control_reconcile_differences',
+    help: 'Documents that were not as the log says, at the last reconciliation that this process finished',
+    labelNames: ['problem'],
+    registers: [this.registry],
+  });
+  private readonly lastReconciled = new Gauge({
+    name: 'control_reconcile_last_run_timestamp_seconds',
+    help: 'When this process last finished a reconciliation; 0 before the first',
+    registers: [this.registry],
+  });
   private readonly appends = this.histogram('append_seconds', 'From handing events to the log until they are durable');
   private readonly syncWaits = this.histogram('sync_wait_seconds', 'From durable until searchable, for sync publishes');
 
@@ -40,6 +52,16 @@ export class Metrics {
 
   retried(topic: string): void {
     this.retries.inc({ topic });
+  }
+
+  swept(removed: number): void {
+    this.expired.inc(removed);
+  }
+
+  /** `differences`: how many by problem; `now` in milliseconds. */
+  reconciled(differences: Readonly<Record<string, number>>, now: number): void {
+    for (const [problem, count] of Object.entries(differences)) this.unlike.set({ problem }, count);
+    this.lastReconciled.set(now / 1000);
   }
 
   /** Measures from `start` (`performance.now()`) to now. */

@@ -1,6 +1,7 @@
 import type { ControlState } from './commands/control-state.js';
 import type { Topic } from './event-log/event-log.js';
 import type { ProjectionRunner } from './projections/projection-runner.js';
+import type { Store } from './store.js';
 
 /** Whether the process serves, and what it waits for. */
 export class Readiness {
@@ -8,6 +9,7 @@ export class Readiness {
   private served = false;
 
   constructor(
+    private readonly store: Pick<Store, 'missing'>,
     private readonly state: ControlState,
     private readonly projections: ReadonlyMap<Topic, ProjectionRunner>,
   ) {}
@@ -22,7 +24,7 @@ export class Readiness {
 
   /** Everything that keeps the process from being ready; nothing when it is. */
   missing(): string[] {
-    const missing = this.stopping ? ['the process is stopping'] : [];
+    const missing = [...(this.stopping ? ['the process is stopping'] : []), ...this.store.missing()];
     if (!this.state.caughtUp) missing.push('the control state is being read from the log');
     for (const [topic, runner] of this.projections) {
       const { caughtUp, stalled } = runner.status;

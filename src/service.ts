@@ -1,17 +1,15 @@
-import { mkdirSync } from 'node:fs';
 import type { AddressInfo } from 'node:net';
-import { join } from 'node:path';
 import { NestFactory } from '@nestjs/core';
 import type { NestFastifyApplication } from '@nestjs/platform-fastify';
 import type { Logger } from 'pino';
 import { AppModule, type Parts } from './app.module.js';
-import { systemClock } from './clock.js';
+import { type Clock, systemClock } from './clock.js';
 import { CommandRunner } from './commands/command-runner.js';
 import { ControlState } from './commands/control-state.js';
+import { Jobs } from './commands/jobs.js';
 import { keyHash } from './commands/key-secrets.js';
 import type { Config } from './config.js';
-import { EmbeddedEventLog } from './event-log/embedded.js';
-import { StoreUnusable } from './event-log/event-log.js';
+import type { Topic } from './event-log/event-log.js';
 import { addGauges } from './gauges.js';
 import { AccessCheck } from './http/access.js';
 import { ErrorFilter } from './http/error-filter.js';
@@ -19,16 +17,22 @@ import { InFlight } from './http/in-flight.js';
 import { limitRate } from './http/rate-limit.js';
 import { fastifyAdapter, prepareServer, refuseOtherMethods } from './http/server.js';
 import { systemIds } from './ids.js';
+import { maintenanceOf } from './maintenance.js';
 import { Metrics } from './metrics.js';
+import { emptyFold } from './model/control-fold.js';
 import { nestLogger } from './nest-logger.js';
-import { InProcessProgressFeed } from './progress/in-process.js';
 import { Waiters } from './progress/waiters.js';
 import { auditProjection } from './projections/audit.js';
 import { controlProjection } from './projections/control.js';
+import type { Projection } from './projections/projection.js';
 import { ProjectionRunner } from './projections/projection-runner.js';
-import { EmbeddedReadModel } from './read-model/embedded.js';
+import { sweepExpired } from './projections/retention-sweeper.js';
+import type { Retention } from './read-model/read-model.js';
 import { Readiness } from './readiness.js';
+import { foldedRetention } from './retention.js';
 import { keptRootKey } from './root-key.js';
+import type { Store } from './store.js';
+import { openEmbeddedStore } from './store-embedded.js';
 
 export interface Service {
   readonly url: string;
@@ -53,13 +57,13 @@ const LAST_CONNECTION_MS = 500;
  * Starts everything that the roles ask for; resolves when it listens and is caught up with the log. What was started is
  * stopped in the opposite order: by `stop`, and also when the start fails half-way.
  */
-export async function startService(config: Config, logger: Logger): Promise<Service> {
+export async function startService(config: Config, logger: Logger, clock: Clock = systemClock): Promise<Service> {
   const started = new AsyncDisposableStack();
   try {
-    const { parts, projections } = await compose(config, logger, started);
-    const failure = runLoops(parts, projections, started);
+    const { parts, store, projections } = await compose(config, logger, clock, started);
+    const failure = runLoops(parts, store, projections, logger, started);
     const url = await serve(parts, logger, started);
-    await Promise.race([caughtUp(parts.readiness), failure]);
+    await Promise.race([ready(parts.readiness, url, logger), failure]);
     const isNew = parts.state.fold.commands.size === 0;
     return { url, isNew, failure, stop: () => started.disposeAsync() };
   } catch (error) {
@@ -71,32 +75,20 @@ export async function startService(config: Config, logger: Logger): Promise<Serv
 async function compose(
   config: Config,
   logger: Logger,
+  clock: Clock,
   started: AsyncDisposableStack,
-): Promise<{ parts: Parts; projections: ProjectionRunner[] }> {
-  const clock = systemClock;
+): Promise<{ parts: Parts; store: Store; projections: ReadonlyMap<Topic, ProjectionRunner> }> {
   const ids = systemIds(clock);
-  prepareFolder(config.dataDir);
-  const log = await EmbeddedEventLog.open({ file: join(config.dataDir, 'log.db'), clock });
-  started.defer(() => log.close());
-  const file = join(config.dataDir, 'read-model.db');
-  const model = await EmbeddedReadModel.open({
-    file,
-    logId: log.id,
-    head: (topic) => log.head(topic),
-    onReplaced: (reason) =>
-      logger.error({ file, reason, log: log.id }, 'the read model is rebuilt; the old file is kept'),
-  });
-  started.defer(() => model.close());
+  const fold = emptyFold();
+  const retention = foldedRetention(fold, clock);
+  const store = await openStore(config, retention, clock, logger, started);
+  const { log, model, feed } = store;
   const metrics = new Metrics();
-  const feed = new InProcessProgressFeed();
-  const state = new ControlState(log);
-  const runners = new Map(
-    [auditProjection, controlProjection].map((projection) => [
-      projection.topic,
-      new ProjectionRunner(log, model, feed, projection, metrics, logger),
-    ]),
-  );
-  addGauges(metrics, log, runners, clock);
+  const state = new ControlState(log, fold);
+  const projections = projectionsOf(config, store, metrics, logger);
+  addGauges(metrics, log, projections, clock);
+  const jobs = new Jobs(clock, ids, logger);
+  started.defer(() => jobs.stop());
   const parts: Parts = {
     config,
     rootKey: config.rootKey ?? keptRootKey(config.dataDir, ids),
@@ -107,20 +99,55 @@ async function compose(
     waiters: new Waiters(feed),
     state,
     runner: new CommandRunner(log, state),
-    readiness: new Readiness(state, runners),
+    readiness: new Readiness(store, state, projections),
     metrics,
+    jobs,
+    maintenance: maintenanceOf(store, retention, metrics, clock, logger),
   };
-  return { parts, projections: [...runners.values()] };
+  return { parts, store, projections };
+}
+
+/** The clients of a cluster are loaded only where there is one. */
+async function openStore(
+  { cluster, dataDir }: Config,
+  retention: Retention,
+  clock: Clock,
+  logger: Logger,
+  started: AsyncDisposableStack,
+): Promise<Store> {
+  if (!cluster) return openEmbeddedStore(dataDir, retention, clock, logger, started);
+  const { openClusterStore } = await import('./store-cluster.js');
+  return openClusterStore(cluster, retention, clock, logger, started);
+}
+
+function projectionsOf(
+  { roles }: Config,
+  { log, model, feed }: Store,
+  metrics: Metrics,
+  logger: Logger,
+): ReadonlyMap<Topic, ProjectionRunner> {
+  if (!roles.has('projector')) return new Map();
+  const runner = (projection: Projection) => new ProjectionRunner(log, model, feed, projection, metrics, logger);
+  return new Map([auditProjection, controlProjection].map((projection) => [projection.topic, runner(projection)]));
 }
 
 /** Runs the fold and the projections; the answer rejects when one of them cannot go on, and never resolves. */
 function runLoops(
-  parts: Parts,
-  projections: readonly ProjectionRunner[],
+  { state, model, metrics }: Parts,
+  store: Store,
+  projections: ReadonlyMap<Topic, ProjectionRunner>,
+  logger: Logger,
   started: AsyncDisposableStack,
 ): Promise<never> {
   const stop = new AbortController();
-  const loops = [parts.state.run(stop.signal), ...projections.map((runner) => runner.run(stop.signal))];
+  const { signal } = stop;
+  const project = async () => {
+    // What has expired must be known before anything is indexed.
+    await state.startReached;
+    await Promise.all([...projections.values()].map((runner) => runner.run(signal)));
+  };
+  const loops = [...store.run(signal), state.run(signal), project()];
+  if (projections.size > 0) loops.push(sweepExpired(model, metrics, logger, signal));
   started.defer(async () => {
     stop.abort();
     await Promise.allSettled(loops);
@@ -130,16 +157,6 @@ function runLoops(
   });
   failure.catch(() => undefined);
   return failure;
-}
-
-function prepareFolder(folder: string): void {
-  try {
-    mkdirSync(folder, { recursive: true, mode: 0o700 });
-  } catch (error) {
-    throw new StoreUnusable(`${folder}: cannot be made: ${(error as Error).message}; check CONTROL_DATA_DIR`, {
-      cause: error,
-    });
-  }
 }
 
 /** Listens; answers the address. */
@@ -176,6 +193,18 @@ async function serve(parts: Parts, logger: Logger, started: AsyncDisposableStack
   return `http://${config.host.includes(':') ? `[${config.host}]` : config.host}:${port}`;
 }
 
-async function caughtUp(readiness: Readiness): Promise<void> {
-  while (readiness.missing().length > 0) await new Promise((resolve) => setTimeout(resolve, 10));
+const WAITING_LOG_MS = 5_000;
+
+/** Resolves when the process is ready; until then it says now and then what it waits for. */
+async function ready(readiness: Readiness, url: string, logger: Logger): Promise<void> {
+  let next = Date.now() + WAITING_LOG_MS;
+  for (;;) {
+    const missing = readiness.missing();
+    if (missing.length === 0) return;
+    if (Date.now() > next) {
+      logger.warn({ url, missing }, 'not ready yet');
+      next = Date.now() + WAITING_LOG_MS;
+    }
+    await new Promise((resolve) => setTimeout(resolve, 10));
+  }
 }

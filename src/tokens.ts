@@ -7,3 +7,5 @@ export const CONFIG = Symbol('Config');
 export const ROOT_KEY = Symbol('RootKey');
 /** The log, as far as it can copy itself. */
 export const BACKUP = Symbol('Backup');
+/** What the projections can do with a whole read model. */
+export const MAINTENANCE = Symbol('Maintenance');

@@ -20,6 +20,13 @@ export const FAMILIES: ReadonlyMap<string, Family> = new Map<string, Family>([
     'backup',
     { summary: 'copy the log of the service', load: async () => (await import('./commands/backup.js')).COMMANDS },
   ],
+  [
+    'dead-letter',
+    {
+      summary: 'list and replay the records that could not be indexed',
+      load: async () => (await import('./commands/dead-letter.js')).COMMANDS,
+    },
+  ],
   ['login', { summary: 'store a key in a profile', load: async () => (await import('./commands/login.js')).COMMANDS }],
   ['org', { summary: 'create and read organizations', load: async () => (await import('./commands/org.js')).COMMANDS }],
   [
@@ -27,6 +34,20 @@ export const FAMILIES: ReadonlyMap<string, Family> = new Map<string, Family>([
     {
       summary: 'manage profiles: who you are and where calls go',
       load: async () => (await import('./commands/profile.js')).COMMANDS,
+    },
+  ],
+  [
+    'rebuild',
+    {
+      summary: 'fill the read model anew from the log, while it serves',
+      load: async () => (await import('./commands/rebuild.js')).COMMANDS,
+    },
+  ],
+  [
+    'reconcile',
+    {
+      summary: 'compare the read model with the log, and repair it',
+      load: async () => (await import('./commands/reconcile.js')).COMMANDS,
     },
   ],
 ]);

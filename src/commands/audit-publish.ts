@@ -56,7 +56,7 @@ export class PublishAuditEventsHandler implements ICommandHandler<PublishAuditEv
   ) {}
 
   async execute({ items, mode, from }: PublishAuditEvents): Promise<Published[]> {
-    const prepared = items.map((item) => this.prepare(item, from));
+    const prepared = items.map((item) => this.prepare(item, mode, from));
     const published = await inSpan('publish', { mode, events: items.length }, () => this.publish(prepared, mode));
     for (const one of published) this.metrics.published(mode, 'error' in one ? one.error.code : one.state);
     return published;
@@ -82,16 +82,17 @@ export class PublishAuditEventsHandler implements ICommandHandler<PublishAuditEv
     return prepared.map(({ id }, index) => published(id, indexed[index] ?? { code: 'timeout' }));
   }
 
-  private prepare(item: PublishItem, from: PublishAuditEvents['from']): Prepared {
+  private prepare(item: PublishItem, mode: 'sync' | 'async', from: PublishAuditEvents['from']): Prepared {
     const { event, idempotencyKey } = item;
+    const waited = mode === 'sync';
     if (idempotencyKey === undefined) {
       const id = this.ids.next();
       const recorded = recordedEvent(event, { ...from, id, postedTime: isoTime(timeOf(id)) });
-      return { id, entry: auditEntry(recorded) };
+      return { id, entry: auditEntry(recorded, { waited }) };
     }
     const id = keyedId('event', from.org, from.contextName, idempotencyKey);
     const recorded = recordedEvent(event, { ...from, id, postedTime: isoTime(this.clock.now()) });
-    return { id, entry: auditEntry(recorded, hash('sha256', canonicalJson(event))) };
+    return { id, entry: auditEntry(recorded, { hash: hash('sha256', canonicalJson(event)), waited }) };
   }
 }
 

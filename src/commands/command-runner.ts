@@ -1,5 +1,5 @@
 import { setTimeout as delay } from 'node:timers/promises';
-import { ControlError } from '../errors.js';
+import { ControlError, validationFailed } from '../errors.js';
 import { controlEntry } from '../event-log/control-record.js';
 import type { EventLog, Position } from '../event-log/event-log.js';
 import type { ControlEvent, Read } from '../model/control-events.js';
@@ -24,7 +24,8 @@ export interface ControlCommand {
 }
 
 export interface Applied {
-  readonly position: Position;
+  /** Of the record in `control`; absent where nothing had to change. */
+  readonly position?: Position;
   readonly events: readonly ControlEvent[];
 }
 
@@ -77,6 +78,7 @@ export class CommandRunner {
     const { read, expected } = trackedRead(this.state.fold);
     const events = await this.decide(command, read);
     if (!events) return undefined;
+    if (events.length === 0) return { events };
     const { id, requestHash, at, by } = command;
     const record: ControlRecord = {
       commandId: id,
@@ -96,21 +98,18 @@ export class CommandRunner {
     return { position: { partition: 0, offset: outcome.offset }, events };
   }
 
-  /** A refusal holds only if it also holds on everything that the log has by now. */
+  /**
+   * A refusal, or that nothing has to change, holds only if it also holds on everything that the log has by now. Undefined
+   * when it does not.
+   */
   private async decide(command: ControlCommand, read: Read): Promise<ControlEvent[] | undefined> {
-    try {
-      return command.decide(read);
-    } catch (error) {
-      if (!(error instanceof ControlRefusal)) throw error;
-      await this.state.confirm();
-      if (this.state.fold.commands.has(command.id)) return undefined;
-      try {
-        command.decide(this.state.read);
-        return undefined;
-      } catch (again) {
-        throw again instanceof ControlRefusal ? new ControlError(again.code, again.message) : again;
-      }
-    }
+    const first = attempted(command, read);
+    if (!(first instanceof ControlRefusal) && first.length > 0) return first;
+    await this.state.confirm();
+    if (this.state.fold.commands.has(command.id)) return undefined;
+    const again = attempted(command, this.state.read);
+    if (again instanceof ControlRefusal) throw errorOf(again);
+    return again.length > 0 ? undefined : again;
   }
 
   /** The offset, or undefined when the append may or may not have happened: then the fold will tell. */
@@ -123,6 +122,19 @@ export class CommandRunner {
       throw error;
     }
   }
+}
+
+function attempted(command: ControlCommand, read: Read): ControlEvent[] | ControlRefusal {
+  try {
+    return command.decide(read);
+  } catch (error) {
+    if (error instanceof ControlRefusal) return error;
+    throw error;
+  }
+}
+
+function errorOf({ code, message, faults }: ControlRefusal): ControlError {
+  return faults.length > 0 ? validationFailed(faults) : new ControlError(code, message);
 }
 
 function appliedEarlier(command: ControlCommand, outcome: CommandOutcome): Applied {

@@ -3,6 +3,7 @@ import { controlRecordOf } from '../event-log/control-record.js';
 import type { EventLog } from '../event-log/event-log.js';
 import type { Read } from '../model/control-events.js';
 import { type CommandOutcome, type ControlFold, emptyFold, foldRecord, readFold } from '../model/control-fold.js';
+import { untilDone } from '../retry.js';
 
 /** How old the state may be on which a refusal rests. */
 const CONFIRM_MS = 2_000;
@@ -17,27 +18,55 @@ interface Watcher {
  * key that is checked rests on it; the log, not this copy, has the last word.
  */
 export class ControlState {
-  readonly fold: ControlFold = emptyFold();
-  readonly read: Read = readFold(this.fold);
+  readonly read: Read;
   /** Next offset to fold. */
   private folded = 0;
   private goal: number | undefined;
+  private readonly started = Promise.withResolvers<void>();
   private readonly watchers = new Set<Watcher>();
   /** Commands whose record was void, until the one who sent it has asked. */
   private readonly voided = new Map<string, Set<number>>();
   private confirming: Promise<void> = Promise.resolve();
   private nextConfirm: Promise<void> | undefined;
 
-  constructor(private readonly log: EventLog) {}
+  constructor(
+    private readonly log: EventLog,
+    readonly fold: ControlFold = emptyFold(),
+  ) {
+    this.read = readFold(fold);
+  }
 
   /** Resolves when the signal aborts; rejects when the log cannot be read on: then the process must not go on. */
   async run(signal: AbortSignal): Promise<void> {
-    this.goal = (await this.log.head('control'))[0] ?? 0;
-    for await (const batch of this.log.read('control', {}, signal)) {
-      for (const record of batch.records) this.take(record.offset, controlRecordOf(record));
-      this.folded = batch.next;
-      for (const watcher of [...this.watchers]) if (watcher.until(this.folded)) watcher.done();
+    try {
+      this.goal = await this.headWhenThere(signal);
+      if (this.caughtUp) this.started.resolve();
+      for await (const batch of this.log.read('control', {}, signal)) {
+        for (const record of batch.records) this.take(record.offset, controlRecordOf(record));
+        this.folded = batch.next;
+        for (const watcher of [...this.watchers]) if (watcher.until(this.folded)) watcher.done();
+        if (this.caughtUp) this.started.resolve();
+      }
+    } finally {
+      this.started.resolve();
     }
+  }
+
+  /** The log may come up later than this process. */
+  private async headWhenThere(signal: AbortSignal): Promise<number> {
+    const head = await untilDone(
+      signal,
+      () => this.log.head('control'),
+      (error) => {
+        if (!(error instanceof ControlError)) throw error;
+      },
+    );
+    return head?.[0] ?? 0;
+  }
+
+  /** Resolves when everything that was in the log at the start is folded, or `run` has ended. */
+  get startReached(): Promise<void> {
+    return this.started.promise;
   }
 
   /** Whether everything that was in the log at the start is folded. */

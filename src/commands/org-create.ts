@@ -60,6 +60,7 @@ export class CreateOrgHandler implements ICommandHandler<CreateOrg> {
       by,
       decide: (read) => decideCreateOrg(read, { name, description, tags, at, keyHash: keyHash(key), ids }),
     });
+    if (!position) throw new Error('an organization is never made without a record');
     const indexed = await this.waiters.waitFor('control', position, this.config.syncTimeoutMs);
     const serviceAccount = serviceAccountLink(name, ADMIN);
     return { org: createdOrg(events, key), serviceAccount, key, searchable: indexed.code === 'searchable' };

@@ -14,24 +14,28 @@ export interface QueueBounds {
   readonly recordBytes: number;
 }
 
-/** The appends that wait for the next commit, bounded by count and bytes. */
+/** The appends that wait to be durable, bounded by count and bytes. */
 export class AppendQueue {
-  private appends: Append[] = [];
+  private waiting: Append[] = [];
+  private readonly sizes = new Map<Append, number>();
   private entries = 0;
   private bytes = 0;
 
-  constructor(private readonly bounds: QueueBounds) {}
+  constructor(
+    private readonly bounds: QueueBounds,
+    private readonly sizeOf: (entry: LogEntry) => number = contentSize,
+  ) {}
 
   get pending(): { readonly entries: number; readonly bytes: number } {
     return { entries: this.entries, bytes: this.bytes };
   }
 
-  /** Takes the append, or answers why it cannot be taken; then nothing of it was. */
+  /** Takes the append in, or answers why it cannot be taken; then nothing of it was. */
   add(append: Append): ControlError | undefined {
     const { recordBytes } = this.bounds;
     let bytes = 0;
     for (const entry of append.entries) {
-      const size = sizeOf(entry);
+      const size = this.sizeOf(entry);
       if (size > recordBytes) {
         return new ControlError('payload_too_large', `a record may have at most ${recordBytes} bytes`, { bytes: size });
       }
@@ -40,24 +44,36 @@ export class AppendQueue {
     const entries = append.entries.length;
     const full = this.entries + entries > this.bounds.entries || this.bytes + bytes > this.bounds.bytes;
     // An append larger than the whole queue is taken when it is alone: it could never be taken otherwise.
-    if (full && this.appends.length > 0) return new ControlError('log_unavailable', 'the queue of the log is full');
-    this.appends.push(append);
+    if (full && this.entries > 0) return new ControlError('log_unavailable', 'the queue of the log is full');
+    this.waiting.push(append);
+    this.sizes.set(append, bytes);
     this.entries += entries;
     this.bytes += bytes;
     return undefined;
   }
 
-  /** Everything that waits; afterwards nothing does. */
+  /** The oldest that waits. It stays pending until `release`. */
+  take(): Append | undefined {
+    return this.waiting.shift();
+  }
+
+  /** What was taken is settled: its place is free. */
+  release(append: Append): void {
+    this.entries -= append.entries.length;
+    this.bytes -= this.sizes.get(append) ?? 0;
+    this.sizes.delete(append);
+  }
+
+  /** Everything that waits; afterwards nothing is pending. */
   takeAll(): readonly Append[] {
-    const { appends } = this;
-    this.appends = [];
-    this.entries = 0;
-    this.bytes = 0;
-    return appends;
+    const { waiting } = this;
+    this.waiting = [];
+    for (const append of waiting) this.release(append);
+    return waiting;
   }
 }
 
-function sizeOf({ key, headers, value }: LogEntry): number {
+function contentSize({ key, headers, value }: LogEntry): number {
   let size = value.byteLength + Buffer.byteLength(key);
   for (const name in headers) size += Buffer.byteLength(name) + Buffer.byteLength(headers[name] ?? '');
   return size;

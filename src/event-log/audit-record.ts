@@ -1,18 +1,25 @@
 import type { AuditEvent } from '../model/audit-event.js';
 import type { LogEntry, LogRecord } from './event-log.js';
 import { SCHEMA_VERSION, UnreadableRecord } from './record-schema.js';
+import { WAITED_FOR } from './waited-for.js';
+
+export interface AuditEntryOptions {
+  /** Of the body that a caller sent with an Idempotency-Key. */
+  readonly hash?: string;
+  /** Whether the publisher waits until the event is searchable. */
+  readonly waited?: boolean;
+}
 
 /**
- * A record of `audit` is the JSON of one event, as it will be answered but for `receivedTime`. `hash` stands for the
- * body that a caller sent with an Idempotency-Key. All copies of a keyed event meet in one partition; other events
- * keep their order by resource, and a busy organization spreads.
+ * A record of `audit` is the JSON of one event, as it will be answered but for `receivedTime`. All copies of a keyed
+ * event meet in one partition; other events keep their order by resource, and a busy organization spreads.
  */
-export function auditEntry(event: AuditEvent, hash?: string): LogEntry {
+export function auditEntry(event: AuditEvent, { hash, waited = false }: AuditEntryOptions = {}): LogEntry {
   const { resource, context } = event;
   return {
     topic: 'audit',
     key: hash === undefined ? `${context.org}/${resource.type ?? ''}/${resource.name ?? resource.id ?? ''}` : event.id,
-    headers: { v: SCHEMA_VERSION, ...(hash !== undefined && { hash }) },
+    headers: { v: SCHEMA_VERSION, ...(hash !== undefined && { hash }), ...(waited && WAITED_FOR) },
     value: Buffer.from(JSON.stringify(event)),
   };
 }

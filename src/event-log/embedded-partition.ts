@@ -109,15 +109,6 @@ function checksum(table: string, row: Omit<Row, 'crc'>): number {
   return crc32(row.value, crc32(JSON.stringify([table, row.offset, row.time, row.key, row.headers])));
 }
 
-/** The same key has the same partition for as long as the file lives (FNV-1a). */
-export function partitionOf(key: string, partitions: number): number {
-  let hash = 0x811c9dc5;
-  for (let index = 0; index < key.length; index += 1) {
-    hash = Math.imul(hash ^ key.charCodeAt(index), 0x01000193) >>> 0;
-  }
-  return hash % partitions;
-}
-
 function corruption(error: unknown, message: string): unknown {
   return sqliteFault(error) === 'corrupt' ? new CorruptRecord(message, { cause: error }) : error;
 }

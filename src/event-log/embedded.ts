@@ -6,7 +6,7 @@ import { type Append, AppendQueue } from './append-queue.js';
 import type { Backup, Snapshot } from './backup.js';
 import { snapshotOf } from './embedded-backup.js';
 import { checkEnds, FORMAT, prepareFile, TOPICS, writeEnds } from './embedded-format.js';
-import { type PartitionTable, partitionOf, partitionTable } from './embedded-partition.js';
+import { type PartitionTable, partitionTable } from './embedded-partition.js';
 import {
   type Batch,
   type Consumer,
@@ -18,6 +18,7 @@ import {
   StoreUnusable,
   type Topic,
 } from './event-log.js';
+import { partitionOf } from './partition-of.js';
 
 export interface EmbeddedEventLogOptions {
   readonly file: string;

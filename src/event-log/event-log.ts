@@ -3,8 +3,10 @@
  * adapter passes `test/contract/event-log.contract.ts`.
  *
  * Nothing is ever changed or taken out of `audit` and `control`; what a record says is interpreted on reading.
+ * `progress` is how processes tell each other what they have done: only a log that several share has it, and it keeps
+ * the last hour.
  */
-export type Topic = 'audit' | 'control' | 'audit.dead';
+export type Topic = 'audit' | 'control' | 'audit.dead' | 'progress';
 
 export interface LogEntry {
   readonly topic: Topic;

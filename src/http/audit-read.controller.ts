@@ -4,7 +4,6 @@ import type { FastifyReply, FastifyRequest } from 'fastify';
 import { type FieldFault, validationFailed } from '../errors.js';
 import { GetAuditEvent } from '../queries/audit-get.js';
 import { type AuditFilters, type AuditPage, ListAuditEvents } from '../queries/audit-list.js';
-import { ListAuditContexts } from '../queries/auditctx-list.js';
 import { Guarded } from './access.js';
 import { Documented } from './documented.js';
 import { AuditListDto } from './dto/audit-list.js';
@@ -80,31 +79,6 @@ export class AuditReadController {
     const { org, '*': resourceId } = request.params as { org: string; '*': string };
     const path = `/audit/org/${org}/resource/id/${encodeURIComponent(resourceId)}`;
     return this.list(request, reply, path, { resourceId });
-  }
-
-  @Get('auditctx')
-  @Guarded('readAudit')
-  @Documented({
-    summary: 'List the audit contexts, with the number of events in each',
-    path: { org: ORG },
-    answers: { 200: 'AuditContextList' },
-    errors: ['validation_failed'],
-  })
-  async listContexts(@Req() request: FastifyRequest, @Res() reply: FastifyReply): Promise<void> {
-    const { org } = request.params as { org: string };
-    checkQuery(noParameters, request);
-    const self = `/audit/org/${org}/auditctx`;
-    const contexts = await this.queries.execute(new ListAuditContexts(org));
-    const items = contexts.map(({ name, count }) => ({
-      kind: 'auditctx',
-      name,
-      count,
-      links: [{ rel: 'self', href: withQuery(`/audit/org/${org}`, { contextName: name }) }],
-    }));
-    sendJson(
-      reply,
-      JSON.stringify({ kind: 'list', itemKind: 'auditctx', items, links: [{ rel: 'self', href: self }] }),
-    );
   }
 
   private async list(request: FastifyRequest, reply: FastifyReply, path: string, fixed: AuditFilters): Promise<void> {

@@ -15,8 +15,12 @@ export interface Documentation {
   readonly query?: new () => object;
   /** Takes an `Idempotency-Key`. */
   readonly idempotent?: boolean;
+  /** Takes `If-Match`. */
+  readonly conditional?: boolean;
   /** The body by media type: the name of a schema, or a schema. */
   readonly body?: Readonly<Record<string, string | Schema>>;
+  /** The body may be left out. */
+  readonly bodyOptional?: boolean;
   /** Success answers by status: the name of a schema in `answer-schemas.ts`, or such names by media type. */
   readonly answers: Readonly<Record<number, string | Readonly<Record<string, string>>>>;
   /** Headers of the success answers. */
@@ -33,7 +37,13 @@ const OF_A_BODY: readonly ErrorCode[] = [
   'payload_too_large',
   'unsupported_media_type',
 ];
-const GUARDED: readonly ErrorCode[] = ['unauthenticated', 'forbidden', 'rate_limited', 'state_unconfirmed'];
+const GUARDED: readonly ErrorCode[] = [
+  'unauthenticated',
+  'forbidden',
+  'rate_limited',
+  'state_unconfirmed',
+  'read_model_unavailable',
+];
 
 export function ref(name: string): Schema {
   return { $ref: `#/components/schemas/${name}` };
@@ -41,16 +51,20 @@ export function ref(name: string): Schema {
 
 /** Documents a route. `open`: it needs no key. */
 export function Documented(documentation: Documentation, open = false): MethodDecorator {
-  const { summary, path = {}, query, idempotent, body, answers, headers = {}, errors } = documentation;
+  const { summary, path = {}, query, idempotent, conditional, body, answers, headers = {}, errors } = documentation;
+  const { bodyOptional = false } = documentation;
   const json = (schema: string) => ({ 'application/json': { schema: ref(schema) } });
   const answerHeaders = Object.fromEntries(
     Object.entries(headers).map(([name, description]) => [name, { description, schema: { type: 'string' } }]),
   );
-  const parts: MethodDecorator[] = [ApiOperation({ summary, ...(body && { requestBody: bodyOf(body) }) })];
+  const parts: MethodDecorator[] = [
+    ApiOperation({ summary, ...(body && { requestBody: bodyOf(body, !bodyOptional) }) }),
+  ];
   for (const [name, description] of Object.entries(path)) parts.push(ApiParam({ name, description, type: String }));
   if (query) parts.push(...queryParameters(query));
   if (idempotent)
     parts.push(ApiHeader({ name: 'Idempotency-Key', required: false, schema: KEY, description: KEY_USE }));
+  if (conditional) parts.push(ApiHeader({ name: 'If-Match', required: false, schema: TAG, description: TAG_USE }));
   for (const [status, answer] of Object.entries(answers)) {
     const content = typeof answer === 'string' ? json(answer) : byType(answer);
     parts.push(ApiResponse({ status: Number(status), description: summary, headers: answerHeaders, content }));
@@ -69,15 +83,17 @@ function byType(answer: Readonly<Record<string, string>>) {
 }
 
 const KEY = { type: 'string', minLength: 1, maxLength: 255 };
+const TAG = { type: 'string', pattern: '^("[0-9]{1,15}"|\\*)$' };
+const TAG_USE = 'The ETag of the version that was read: refused with 412 when the resource has another.';
 const KEY_USE =
   'The same key stands for the same request: a retry gives the first answer, and another body is refused.';
 
-function bodyOf(body: NonNullable<Documentation['body']>) {
+function bodyOf(body: NonNullable<Documentation['body']>, required: boolean) {
   const content = Object.entries(body).map(([type, schema]) => [
     type,
     { schema: typeof schema === 'string' ? ref(schema) : schema },
   ]);
-  return { required: true, content: Object.fromEntries(content) };
+  return { required, content: Object.fromEntries(content) };
 }
 
 function queryParameters(shape: new () => object): MethodDecorator[] {

@@ -4,6 +4,7 @@ import { ControlError, type FieldFault, validationFailed } from '../errors.js';
 import { CONTEXT_NAME_PATTERN, SERVICE_CONTEXT } from '../model/audit-event.js';
 import { characters } from './characters.js';
 import { exactNumbers, type JsonDocument } from './json.js';
+import { escapePointer } from './json-pointer.js';
 
 /** Checks query parameters against their shape: `?name` in place of a JSON pointer. Throws `validation_failed`. */
 export function checkQuery<Shape extends object>(
@@ -45,6 +46,23 @@ export function checkBody<Shape extends object>(faultsOf: (value: unknown) => Fi
   return body.value as Shape;
 }
 
+/** As `checkBody`; no body stands for `{}`. */
+export function checkOptionalBody<Shape extends object>(
+  faultsOf: (value: unknown) => FieldFault[],
+  body: unknown,
+): Shape | Record<string, never> {
+  return body === undefined || body === null ? {} : checkBody<Shape>(faultsOf, body);
+}
+
+/** The shape of a body that says nothing. */
+export const noMembers = (value: unknown): FieldFault[] =>
+  typeof value === 'object' && value !== null && !Array.isArray(value)
+    ? Object.keys(value).map((name) => ({
+        pointer: `/${escapePointer(name)}`,
+        reason: 'is not a known field; remove it',
+      }))
+    : [{ pointer: '', reason: 'must be an object' }];
+
 export function isDocument(body: unknown): body is JsonDocument {
   return typeof body === 'object' && body !== null && 'value' in body && 'exact' in body;
 }
@@ -55,11 +73,16 @@ export function unkeptNumber(pointer: string): FieldFault {
 
 const CONTEXT_NAME = new RegExp(CONTEXT_NAME_PATTERN);
 
-/** Throws `validation_failed` for a context name that cannot be, `forbidden` for the service's own. */
-export function checkContext(name: string): void {
+/** Throws `validation_failed` for a context name that cannot be. */
+export function checkContextName(name: string): void {
   if (!CONTEXT_NAME.test(name)) {
     throw validationFailed([{ pointer: 'path:contextName', reason: `must match ${CONTEXT_NAME_PATTERN}` }]);
   }
+}
+
+/** As `checkContextName`; throws `forbidden` for the service's own. */
+export function checkContext(name: string): void {
+  checkContextName(name);
   if (name === SERVICE_CONTEXT) {
     throw new ControlError('forbidden', `the context ${SERVICE_CONTEXT} is written by the service only`);
   }

@@ -1,3 +1,4 @@
+import type { AuditContextEvent, AuditContextState } from './auditctx.js';
 import type { AuthzEvent, AuthzState } from './authz.js';
 import type { KeyEvent, KeyState } from './key.js';
 import type { OrgEvent, OrgState } from './org.js';
@@ -6,6 +7,7 @@ import type { ServiceAccountEvent, ServiceAccountState } from './service-account
 /** Every control resource: its kind in stream names, and its state. A new resource adds a line here and in the fold. */
 export interface States {
   org: OrgState;
+  auditctx: AuditContextState;
   serviceaccount: ServiceAccountState;
   key: KeyState;
   authz: AuthzState;
@@ -14,7 +16,7 @@ export interface States {
 /** A stream's name is its resource's natural key, so "the name is free" means "the stream has no state". */
 export type StreamName = `${keyof States}/${string}`;
 
-export type ControlEvent = OrgEvent | ServiceAccountEvent | KeyEvent | AuthzEvent;
+export type ControlEvent = OrgEvent | AuditContextEvent | ServiceAccountEvent | KeyEvent | AuthzEvent;
 
 /** The state of a resource, or undefined where there is none (never made, or deleted). */
 export type Read = <Kind extends keyof States>(stream: `${Kind}/${string}`) => States[Kind] | undefined;

@@ -1,3 +1,4 @@
+import { evolveAuditContext } from './auditctx.js';
 import { evolveAuthz } from './authz.js';
 import { type ControlEvent, kindOfStream, type Read, type States, type StreamName } from './control-events.js';
 import { evolveKey } from './key.js';
@@ -41,17 +42,20 @@ export interface CommandOutcome {
 /** The state that all `control` records up to a position add up to: the same in every process, at every replay. */
 export interface ControlFold {
   readonly streams: Map<StreamName, Stream>;
+  /** The streams of a kind and organization that have a state, by the first two parts of their names. */
+  readonly families: Map<string, Set<StreamName>>;
   readonly commands: Map<string, CommandOutcome>;
 }
 
 export function emptyFold(): ControlFold {
-  return { streams: new Map(), commands: new Map() };
+  return { streams: new Map(), families: new Map(), commands: new Map() };
 }
 
 const EVOLVE: {
   readonly [Kind in keyof States]: (state: States[Kind] | undefined, event: never) => States[Kind] | undefined;
 } = {
   org: evolveOrg,
+  auditctx: evolveAuditContext,
   serviceaccount: evolveServiceAccount,
   key: evolveKey,
   authz: evolveAuthz,
@@ -106,8 +110,28 @@ export function trackedRead(fold: ControlFold): {
   };
 }
 
+/** The states of all resources of a kind in an organization. */
+export function statesIn<Kind extends keyof States>(fold: ControlFold, kind: Kind, org: string): States[Kind][] {
+  const read = readFold(fold);
+  const streams = fold.families.get(`${kind}/${org}`) ?? [];
+  return [...streams].flatMap((stream) => read(stream as `${Kind}/${string}`) ?? []);
+}
+
 function evolve(fold: ControlFold, event: ControlEvent): void {
   const stream = fold.streams.get(event.stream) ?? { version: 0, state: undefined };
   const step = EVOLVE[kindOfStream(event.stream)] as (state: unknown, event: ControlEvent) => Stream['state'];
-  fold.streams.set(event.stream, { version: stream.version + 1, state: step(stream.state, event) });
+  const state = step(stream.state, event);
+  fold.streams.set(event.stream, { version: stream.version + 1, state });
+  const family = familyOf(event.stream);
+  if (family === undefined) return;
+  const members = fold.families.get(family) ?? new Set();
+  if (state === undefined) members.delete(event.stream);
+  else members.add(event.stream);
+  fold.families.set(family, members);
+}
+
+/** `kind/org` of a stream within an organization: those have three parts. */
+function familyOf(stream: StreamName): string | undefined {
+  const end = stream.indexOf('/', stream.indexOf('/') + 1);
+  return end < 0 ? undefined : stream.slice(0, end);
 }

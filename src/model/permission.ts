@@ -9,7 +9,7 @@ export interface Principal {
   readonly name: string;
 }
 
-export type Permission = 'view' | 'readAudit' | 'writeAudit';
+export type Permission = 'view' | 'readAudit' | 'writeAudit' | 'manage';
 
 /** The principal that a key speaks for, by the SHA-256 of the key. */
 export function principalOf(read: Read, keyHash: string): Principal | undefined {

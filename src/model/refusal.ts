@@ -3,9 +3,17 @@ export class ControlRefusal extends Error {
   override readonly name = 'ControlRefusal';
 
   constructor(
-    readonly code: 'already_exists' | 'builtin_tag' | 'conflict',
+    readonly code: 'already_exists' | 'builtin_tag' | 'conflict' | 'precondition_failed' | 'validation_failed',
     message: string,
+    /** Of `validation_failed`: what is wrong where. */
+    readonly faults: readonly Fault[] = [],
   ) {
     super(message);
   }
+}
+
+export interface Fault {
+  /** JSON pointer (RFC 6901) into the body. */
+  readonly pointer: string;
+  readonly reason: string;
 }

@@ -1,10 +1,13 @@
 import { controlRecordOf } from '../event-log/control-record.js';
 import type { LogRecord } from '../event-log/event-log.js';
 import { type AuditEvent, auditFields, SERVICE_CONTEXT } from '../model/audit-event.js';
-import type { ControlEvent } from '../model/control-events.js';
-import { type Caller, type ControlRecord, emptyFold, foldRecord } from '../model/control-fold.js';
+import type { ControlEvent, States } from '../model/control-events.js';
+import { type Caller, type ControlRecord, emptyFold, foldRecord, readFold } from '../model/control-fold.js';
+import { serviceAccountLink } from '../model/service-account.js';
+import type { KindName } from '../read-model/kinds.js';
 import type { Place, Write } from '../read-model/read-model.js';
 import { withReceivedTime } from './audit.js';
+import { differenceOf } from './difference.js';
 import type { Projection } from './projection.js';
 
 /**
@@ -17,100 +20,104 @@ export const controlProjection: Projection = {
   unreadable: 'stop',
   start() {
     const fold = emptyFold();
+    const read = readFold(fold);
     return (record) => {
       const control = controlRecordOf(record);
-      return foldRecord(fold, control, record.offset) === 'void' ? [] : writesOf(record, control);
+      const before = control.events.map(({ stream }) => read(stream));
+      if (foldRecord(fold, control, record.offset) === 'void') return [];
+      return writesOf(record, control, before);
     };
   },
 };
 
-function writesOf(record: LogRecord, control: ControlRecord): Write[] {
+type State = States[keyof States] | undefined;
+
+function writesOf(record: LogRecord, control: ControlRecord, before: readonly State[]): Write[] {
   const { topic, partition, offset, time } = record;
   const writes: Write[] = [];
   const place = (): Place => ({ topic, partition, offset, time, ordinal: writes.length });
-  for (const event of control.events) {
-    const view = viewOf(event, place());
-    if (view) writes.push(view);
-    const audit = auditOf(event, control, time, place());
-    if (audit) writes.push(audit);
+  for (const [index, event] of control.events.entries()) {
+    if (event.type === 'authz-changed') continue;
+    const change = changeOf(event);
+    if (change.view) writes.push(viewOf(change, change.view, place()));
+    writes.push(auditOf(event.auditId, change, publicPart(before[index]), control, time, place()));
   }
   return writes;
 }
 
-function viewOf(event: ControlEvent, place: Place): Write | undefined {
-  switch (event.type) {
-    case 'org-created': {
-      const { superusers: _internal, ...org } = event.data;
-      const source = JSON.stringify({ kind: 'org', ...org, links: selfLink(`/org/${org.name}`) });
-      return { op: 'put', kind: 'org', org: org.name, id: org.name, place, fields: { name: org.name }, source };
-    }
-    case 'serviceaccount-created': {
-      const { org, ...account } = event.data;
-      const link = `/org/${org}/serviceaccount/${account.name}`;
-      const source = JSON.stringify({ kind: 'serviceaccount', ...account, links: selfLink(link) });
-      return {
-        op: 'put',
-        kind: 'serviceaccount',
-        org,
-        id: account.name,
-        place,
-        fields: { name: account.name },
-        source,
-      };
-    }
-    default:
-      return undefined;
-  }
+interface Change {
+  readonly org: string;
+  readonly action: string;
+  readonly resource: { readonly id: string; readonly name: string; readonly type: string };
+  /** The resource after the change, as callers may see it. */
+  readonly data: Record<string, unknown>;
+  /** Where the resource is read, when it has a view of its own. */
+  readonly view?: { readonly kind: KindName; readonly href?: string };
 }
 
-function selfLink(href: string): readonly { rel: string; href: string }[] {
-  return [{ rel: 'self', href }];
-}
-
-/** What the change is called, and the resource after it. Nothing for an event that only keeps the books. */
-function describe(event: ControlEvent): { org: string; action: string; resource: AuditEvent['resource'] } | undefined {
+/** What the change is called, and the resource after it. */
+function changeOf(event: Exclude<ControlEvent, { type: 'authz-changed' }>): Change {
+  const data = publicPart(event.data) ?? {};
+  const { id } = event.data;
   switch (event.type) {
     case 'org-created': {
-      const { superusers: _internal, ...data } = event.data;
-      return { org: data.name, action: 'create', resource: { id: data.id, name: data.name, type: 'org', data } };
+      const { name } = event.data;
+      const resource = { id, name, type: 'org' };
+      return { org: name, action: 'create', resource, data, view: { kind: 'org', href: `/org/${name}` } };
     }
     case 'serviceaccount-created': {
-      const { org, ...data } = event.data;
-      return { org, action: 'create', resource: { id: data.id, name: data.name, type: 'serviceaccount', data } };
+      const { org, name } = event.data;
+      const resource = { id, name, type: 'serviceaccount' };
+      const view = { kind: 'serviceaccount', href: serviceAccountLink(org, name) } as const;
+      return { org, action: 'create', resource, data, view };
+    }
+    case 'auditctx-retention-set': {
+      const { org, name } = event.data;
+      return { org, action: 'edit', resource: { id, name, type: 'auditctx' }, data, view: { kind: 'auditctx' } };
     }
     case 'key-issued': {
-      const { org, ...data } = event.data;
-      return { org, action: 'add-key', resource: { id: data.id, name: data.principal, type: 'key', data } };
+      const { org, principal } = event.data;
+      return { org, action: 'add-key', resource: { id, name: principal, type: 'key' }, data };
     }
-    case 'authz-changed':
-      return undefined;
   }
 }
 
-function auditOf(event: ControlEvent, control: ControlRecord, time: number, place: Place): Write | undefined {
-  const change = describe(event);
-  if (!change || event.type === 'authz-changed') return undefined;
-  const { at, by } = control;
+/** Without what only the service itself needs; the organization stands beside it. */
+function publicPart(state: State): Record<string, unknown> | undefined {
+  if (!state) return undefined;
+  const { superusers: _superusers, hiddenBefore: _hidden, org: _org, ...rest }: Record<string, unknown> = { ...state };
+  return rest;
+}
+
+function viewOf(change: Change, view: NonNullable<Change['view']>, place: Place): Write {
+  const { org, data, resource } = change;
+  const links = view.href === undefined ? {} : { links: [{ rel: 'self', href: view.href }] };
+  const source = JSON.stringify({ kind: view.kind, ...data, ...links });
+  return { op: 'put', kind: view.kind, org, id: resource.name, place, fields: { name: resource.name }, source };
+}
+
+function auditOf(
+  id: string,
+  change: Change,
+  before: Record<string, unknown> | undefined,
+  { at, by }: ControlRecord,
+  time: number,
+  place: Place,
+): Write {
+  const { org, action, resource, data } = change;
   const audit: AuditEvent = {
-    id: event.auditId,
-    resource: change.resource,
+    id,
+    resource: { ...resource, data },
     eventTime: at,
     postedTime: at,
     requestId: by.requestId,
-    context: { org: change.org, name: SERVICE_CONTEXT, remoteIp: by.remoteIp, eventSource: 'control' },
+    context: { org, name: SERVICE_CONTEXT, remoteIp: by.remoteIp, eventSource: 'control' },
     subject: subjectOf(by),
-    action: { type: change.action, data: { before: null, after: change.resource.data ?? null } },
+    action: { type: action, data: differenceOf(before, data) },
     result: { status: 'OK' },
   };
-  return {
-    op: 'create',
-    kind: 'auditevent',
-    org: change.org,
-    id: audit.id,
-    place,
-    fields: auditFields(audit),
-    source: withReceivedTime(JSON.stringify(audit), time),
-  };
+  const source = withReceivedTime(JSON.stringify(audit), time);
+  return { op: 'create', kind: 'auditevent', org, id, place, fields: auditFields(audit), source };
 }
 
 function subjectOf(by: Caller): NonNullable<AuditEvent['subject']> {

@@ -1,20 +1,40 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import type { Logger } from 'pino';
-import type { Batch, EventLog, LogEntry, LogRecord, Offsets } from '../event-log/event-log.js';
+import { deadLetter, type Unreadable } from '../event-log/dead-letter.js';
+import type { Batch, EventLog, Offsets } from '../event-log/event-log.js';
 import { UnreadableRecord } from '../event-log/record-schema.js';
+import { isWaitedFor } from '../event-log/waited-for.js';
 import type { Metrics } from '../metrics.js';
 import type { ProgressFeed, RecordOutcome } from '../progress/progress-feed.js';
-import type { Outcome, ReadModel, Write } from '../read-model/read-model.js';
+import {
+  GenerationLost,
+  GenerationSealed,
+  type Outcome,
+  type ReadModel,
+  type Write,
+} from '../read-model/read-model.js';
+import { untilDone } from '../retry.js';
 import { inSpan } from '../tracing.js';
 import type { Project, Projection } from './projection.js';
+import { Refresher } from './refresher.js';
 
-const RETRY_MS = { first: 100, most: 5_000 };
+/** How often all that is known is announced again, for those who joined late. */
+const REPEAT_MS = 1_000;
+
+/** How long a sealed generation is left alone before it is asked again who is live. */
+const SEALED_MS = 50;
 
 export interface ProjectionStatus {
-  /** Everything that was in the log when the projection started is in the read model. */
+  /** Everything that was in the log when the projection started is in the read model, as far as this process carries it. */
   readonly caughtUp: boolean;
   /** Why it does not get on at the moment: the read model refuses, and the write is tried again. */
   readonly stalled?: string;
+}
+
+/** How far a partition is. */
+interface Mark {
+  indexed: number;
+  searchable: number;
 }
 
 /**
@@ -23,13 +43,14 @@ export interface ProjectionStatus {
  * tried again until it works; nothing is skipped.
  */
 export class ProjectionRunner {
-  private readonly next = new Map<number, number>();
+  private readonly marks = new Map<number, Mark>();
   private goal: Offsets = {};
   private generation = 0;
   private stalled: string | undefined;
   /** When the log took the last record that is in the read model, in milliseconds. */
   lastIndexedTime = 0;
   private toWrites: Project = () => [];
+  private readonly refresher: Refresher;
 
   constructor(
     private readonly log: EventLog,
@@ -38,17 +59,34 @@ export class ProjectionRunner {
     private readonly projection: Projection,
     private readonly metrics: Metrics,
     private readonly logger: Logger,
-  ) {}
+  ) {
+    this.refresher = new Refresher(model, () => this.searchableLater(), logger);
+  }
 
   /** Resolves when the signal aborts; rejects when the log cannot be read on: then the process must not go on. */
   async run(signal: AbortSignal): Promise<void> {
     const { topic } = this.projection;
-    this.goal = await this.log.head(topic);
-    await this.log.consume(
+    this.goal = (await this.untilDone(signal, () => this.log.head(topic))) ?? {};
+    const repeating = this.repeat(signal);
+    while (!signal.aborted) {
+      try {
+        await this.consume(signal);
+      } catch (error) {
+        if (!(error instanceof GenerationLost)) throw error;
+        this.logger.error({ err: error, topic }, 'the read model lost what it had; it is filled again from the log');
+      }
+    }
+    this.refresher.stop();
+    await repeating;
+  }
+
+  private consume(signal: AbortSignal): Promise<void> {
+    const { topic } = this.projection;
+    return this.log.consume(
       topic,
       {
         group: `projection-${topic}`,
-        assigned: (partitions) => this.assigned(partitions),
+        assigned: (partitions) => this.assigned(partitions, signal),
         handle: (batch) =>
           inSpan('project', { topic, records: batch.records.length }, () => this.handle(batch, signal)),
       },
@@ -58,105 +96,150 @@ export class ProjectionRunner {
 
   get status(): ProjectionStatus {
     const started = this.generation > 0;
-    const caughtUp = started && Object.entries(this.goal).every(([at, end]) => (this.next.get(Number(at)) ?? 0) >= end);
+    const caughtUp = started && [...this.marks].every(([at, { indexed }]) => indexed >= (this.goal[at] ?? 0));
     return { caughtUp, ...(this.stalled !== undefined && { stalled: this.stalled }) };
   }
 
   /** What is in the read model, of the partitions that this process carries. */
   get indexed(): Offsets {
-    return Object.fromEntries(this.next);
+    return Object.fromEntries([...this.marks].map(([partition, { indexed }]) => [partition, indexed]));
   }
 
-  private async assigned(partitions: readonly number[]): Promise<Offsets> {
-    const { generation, next } = await this.model.progress(this.projection.topic);
+  private async assigned(partitions: readonly number[], signal: AbortSignal): Promise<Offsets> {
+    const progress = await this.untilDone(signal, async () => {
+      const found = await this.model.progress(this.projection.topic);
+      await this.model.refresh();
+      return found;
+    });
+    if (!progress) return {};
+    const { generation, next } = progress;
     this.generation = generation;
     this.toWrites = this.projection.start();
-    await this.model.refresh();
+    this.marks.clear();
     for (const partition of partitions) {
-      const indexed = next[partition] ?? 0;
-      this.next.set(partition, indexed);
-      await this.announce(partition, []);
+      const at = next[partition] ?? 0;
+      this.marks.set(partition, { indexed: at, searchable: at });
+      await this.untilDone(signal, () => this.announce(partition));
     }
     return this.projection.fromStart ? {} : next;
   }
 
   private async handle(batch: Batch, signal: AbortSignal): Promise<void> {
-    const done = this.next.get(batch.partition) ?? 0;
-    const writes: Write[] = [];
-    const dead: { record: LogRecord; reason: string }[] = [];
-    for (const record of batch.records) {
-      const found = this.project(record, dead);
-      if (record.offset >= done) writes.push(...found);
-    }
-    const fresh = dead.filter(({ record }) => record.offset >= done);
-    if (batch.next <= done) return;
-    if (fresh.length > 0) await this.bury(fresh, signal);
-    const outcomes = await this.untilDone(signal, () => this.apply(batch, writes));
+    const mark = this.marks.get(batch.partition);
+    // Another process has the partition by now, and goes on from the stored progress.
+    if (!mark) return;
+    const { writes, unreadable } = this.project(batch, mark.indexed);
+    if (batch.next <= mark.indexed) return;
+    await this.bury(unreadable, signal);
+    const outcomes = await this.untilDone(signal, () => this.apply(batch, writes, mark.indexed));
     if (!outcomes) return;
-    this.next.set(batch.partition, batch.next);
+    mark.indexed = batch.next;
     this.lastIndexedTime = batch.records.at(-1)?.time ?? this.lastIndexedTime;
-    const notable = [...outcomesOf(writes, outcomes), ...fresh.map(deadOutcome)];
+    const notable = [...outcomesOf(writes, outcomes), ...unreadable.map(deadOutcome)];
     for (const { code } of notable) this.metrics.projected(this.projection.topic, code);
-    await this.announce(batch.partition, notable);
+    await this.tell(batch, mark, notable, signal);
   }
 
-  private project(record: LogRecord, dead: { record: LogRecord; reason: string }[]): Write[] {
-    try {
-      return this.toWrites(record);
-    } catch (error) {
-      if (!(error instanceof UnreadableRecord) || this.projection.unreadable === 'stop') throw error;
-      dead.push({ record, reason: error.message });
-      return [];
+  /** What the records from `done` on mean. The others are shown to a projection that folds, and not written again. */
+  private project(batch: Batch, done: number): { writes: Write[]; unreadable: Unreadable[] } {
+    const writes: Write[] = [];
+    const unreadable: Unreadable[] = [];
+    for (const record of batch.records) {
+      const isNew = record.offset >= done;
+      try {
+        const found = this.toWrites(record);
+        if (isNew) writes.push(...found);
+      } catch (error) {
+        if (!(error instanceof UnreadableRecord) || this.projection.unreadable === 'stop') throw error;
+        if (isNew) unreadable.push({ record, reason: error.message });
+      }
+    }
+    return { writes, unreadable };
+  }
+
+  /** A generation that is sealed is waited for: the one that follows it goes on from the same place. */
+  private async apply(batch: Batch, writes: readonly Write[], done: number): Promise<Outcome[]> {
+    const { topic } = this.projection;
+    for (;;) {
+      try {
+        return await this.model.apply(topic, writes, { [batch.partition]: batch.next });
+      } catch (error) {
+        if (!(error instanceof GenerationSealed)) throw error;
+        await delay(SEALED_MS);
+        const { generation, next } = await this.model.progress(topic);
+        this.generation = generation;
+        if ((next[batch.partition] ?? 0) < done) throw new GenerationLost('the new generation is behind the old one');
+      }
     }
   }
 
-  private async apply(batch: Batch, writes: readonly Write[]): Promise<Outcome[]> {
-    const outcomes = await this.model.apply(this.projection.topic, writes, { [batch.partition]: batch.next });
-    await this.model.refresh();
-    return outcomes;
+  /** Announces at once where what is applied is searchable, or else as soon as it is. */
+  private async tell(batch: Batch, mark: Mark, notable: readonly RecordOutcome[], signal: AbortSignal): Promise<void> {
+    const { topic } = this.projection;
+    if (this.model.refreshMs.waited === 0) {
+      mark.searchable = mark.indexed;
+      await this.announce(batch.partition, notable);
+      return;
+    }
+    if (notable.length > 0) await this.untilDone(signal, () => this.announce(batch.partition, notable));
+    this.refresher.request(topic === 'control' || batch.records.some(isWaitedFor));
+  }
+
+  /** Notes what is applied now; the answer announces it, once it is searchable. */
+  private searchableLater(): () => Promise<void> {
+    const generation = this.generation;
+    const applied = [...this.marks].map(([partition, mark]) => ({ partition, mark, indexed: mark.indexed }));
+    return async () => {
+      if (generation !== this.generation) return;
+      for (const { partition, mark, indexed } of applied) {
+        if (this.marks.get(partition) !== mark || mark.searchable >= indexed) continue;
+        mark.searchable = indexed;
+        await this.announce(partition);
+      }
+    };
   }
 
   /** Dead letters are kept with their bytes, place and reason before the projection passes them. */
-  private async bury(dead: readonly { record: LogRecord; reason: string }[], signal: AbortSignal): Promise<void> {
-    const letters = dead.map(({ record, reason }): LogEntry => {
-      const { topic, partition, offset, time, key, headers, value } = record;
+  private async bury(unreadable: readonly Unreadable[], signal: AbortSignal): Promise<void> {
+    if (unreadable.length === 0) return;
+    for (const { record, reason } of unreadable) {
+      const { topic, partition, offset } = record;
       this.logger.error({ topic, partition, offset, reason }, 'record cannot be indexed; moved to the dead letters');
-      const place = { topic, partition: String(partition), offset: String(offset), time: String(time) };
-      return {
-        topic: 'audit.dead',
-        // A rebuild meets the record again; its place tells that it is the same letter.
-        key: `${topic}/${partition}/${offset}`,
-        value,
-        headers: { v: '1', reason, ...place, key, headers: JSON.stringify(headers) },
-      };
-    });
-    await this.untilDone(signal, () => this.log.append(letters));
+    }
+    await this.untilDone(signal, () => this.log.append(unreadable.map(deadLetter)));
   }
 
-  private async announce(partition: number, outcomes: readonly RecordOutcome[]): Promise<void> {
-    const at = this.next.get(partition) ?? 0;
+  private async announce(partition: number, outcomes: readonly RecordOutcome[] = []): Promise<void> {
+    const mark = this.marks.get(partition);
+    if (!mark) return;
     const { topic } = this.projection;
-    await this.feed.publish({ topic, generation: this.generation, partition, indexed: at, searchable: at, outcomes });
+    await this.feed.publish({ topic, generation: this.generation, partition, ...mark, outcomes });
   }
 
-  /** Repeats the work, ever more slowly, until it succeeds; undefined when the signal aborts before. */
-  private async untilDone<Result>(signal: AbortSignal, work: () => Promise<Result>): Promise<Result | undefined> {
-    for (let wait = RETRY_MS.first; !signal.aborted; wait = Math.min(wait * 2, RETRY_MS.most)) {
+  /** Announces everything again and again, and finds out about another generation though nothing is written. */
+  private async repeat(signal: AbortSignal): Promise<void> {
+    while (!signal.aborted) {
+      await delay(REPEAT_MS, undefined, { signal, ref: false }).catch(() => undefined);
+      if (signal.aborted || this.marks.size === 0) continue;
       try {
-        const result = await work();
-        this.stalled = undefined;
-        return result;
+        this.generation = (await this.model.progress(this.projection.topic)).generation;
+        for (const partition of [...this.marks.keys()]) await this.announce(partition);
       } catch (error) {
-        this.stalled = (error as Error).message;
-        this.metrics.retried(this.projection.topic);
-        this.logger.error(
-          { err: error, topic: this.projection.topic, wait },
-          'the projection does not get on; trying again',
-        );
-        await delay(wait, undefined, { signal }).catch(() => undefined);
+        this.logger.warn({ err: error, topic: this.projection.topic }, 'the progress could not be announced again');
       }
     }
-    return undefined;
+  }
+
+  private async untilDone<Result>(signal: AbortSignal, work: () => Promise<Result>): Promise<Result | undefined> {
+    const { topic } = this.projection;
+    const result = await untilDone(signal, work, (error, wait) => {
+      if (error instanceof GenerationLost) throw error;
+      this.stalled = (error as Error).message;
+      this.metrics.retried(topic);
+      this.logger.error({ err: error, topic, wait }, 'the projection does not get on; trying again');
+    });
+    this.stalled = undefined;
+    return result;
   }
 }
 
@@ -167,6 +250,6 @@ function outcomesOf(writes: readonly Write[], outcomes: readonly Outcome[]): Rec
   });
 }
 
-function deadOutcome({ record }: { record: LogRecord }): RecordOutcome {
+function deadOutcome({ record }: Unreadable): RecordOutcome {
   return { offset: record.offset, code: 'dead_lettered', id: record.key };
 }

@@ -3,25 +3,46 @@ import { type IQueryHandler, Query, QueryHandler } from '@nestjs/cqrs';
 import type { ReadModel } from '../read-model/read-model.js';
 import { READ_MODEL } from '../tokens.js';
 
-export interface AuditContextCount {
+export interface AuditContext {
   readonly name: string;
-  /** How many events it has. */
+  /** How many events it serves. */
   readonly count: number;
+  /** JSON text of its settings, where it has any. */
+  readonly settings?: string;
 }
 
-/** The organization's contexts, by name. A context is there from its first event on. */
-export class ListAuditContexts extends Query<AuditContextCount[]> {
+/** The organization's contexts, by name: those that have events, and those that have settings. */
+export class ListAuditContexts extends Query<AuditContext[]> {
   constructor(readonly org: string) {
     super();
   }
 }
 
+const PAGE_SIZE = 1000;
+
 @QueryHandler(ListAuditContexts)
 export class ListAuditContextsHandler implements IQueryHandler<ListAuditContexts> {
   constructor(@Inject(READ_MODEL) private readonly model: ReadModel) {}
 
-  async execute({ org }: ListAuditContexts): Promise<AuditContextCount[]> {
+  async execute({ org }: ListAuditContexts): Promise<AuditContext[]> {
     const counts = await this.model.count('auditevent', org);
-    return [...counts].map(([name, count]) => ({ name, count }));
+    const settings = await this.settings(org);
+    const names = new Set([...counts.keys(), ...settings.keys()]);
+    return [...names].sort().map((name) => contextOf(name, counts.get(name), settings.get(name)));
   }
+
+  private async settings(org: string): Promise<Map<string, string>> {
+    const found = new Map<string, string>();
+    const query = { org, filters: [], order: { field: 'name', direction: 'ascending' }, limit: PAGE_SIZE } as const;
+    let page = await this.model.search('auditctx', query);
+    for (;;) {
+      for (const { id, source } of page.items) found.set(id, source);
+      if (!page.more || !page.cursor) return found;
+      page = await this.model.search('auditctx', { ...query, cursor: page.cursor });
+    }
+  }
+}
+
+export function contextOf(name: string, count = 0, settings?: string): AuditContext {
+  return { name, count, ...(settings !== undefined && { settings }) };
 }

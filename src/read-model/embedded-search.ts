@@ -1,24 +1,25 @@
-import type { DatabaseSync, SQLInputValue } from 'node:sqlite';
-import { column, documentOf, kindOf } from './embedded-schema.js';
+import type { DatabaseSync } from 'node:sqlite';
+import type { Condition, Expiry } from './embedded-expiry.js';
+import { isBefore, type Spot } from './embedded-marks.js';
+import { column, documentOf, kindOf } from './embedded-row.js';
+import { shardsOf } from './embedded-schema.js';
 import type { KindName } from './kinds.js';
 import type { Cursor, Document, LastPage, LastQuery, Page, SearchQuery } from './read-model.js';
 
-interface Condition {
-  readonly sql: string;
-  readonly values: readonly SQLInputValue[];
-}
-
 /** Values are always bound; names and operators in the SQL are this program's own. */
-export function searchRows(db: DatabaseSync, kind: KindName, query: SearchQuery): Page {
+export function searchRows(db: DatabaseSync, expiry: Expiry, kind: KindName, query: SearchQuery): Page {
   checkBounds(query);
-  return query.order === 'received' ? searchReceived(db, kind, query) : searchByField(db, kind, query);
+  const matches = [...base(kind, query), ...expiry.condition(kind, query)];
+  return query.order === 'received'
+    ? searchReceived(db, kind, query, matches)
+    : searchByField(db, kind, query, matches);
 }
 
-function searchByField(db: DatabaseSync, kind: KindName, query: SearchQuery): Page {
+function searchByField(db: DatabaseSync, kind: KindName, query: SearchQuery, matches: readonly Condition[]): Page {
   const order = query.order as Exclude<SearchQuery['order'], 'received'>;
   const sort = fieldColumn(kind, order.field);
   const [sign, word] = order.direction === 'ascending' ? ['>', 'ASC'] : ['<', 'DESC'];
-  const conditions = [...base(kind, query), { sql: `${sort} IS NOT NULL`, values: [] }];
+  const conditions: Condition[] = [...matches, { sql: `${sort} IS NOT NULL`, values: [] }];
   if (query.cursor) {
     if (!('after' in query.cursor)) throw new Error('the cursor is of another order');
     conditions.push({ sql: `(${sort}, id) ${sign} (?, ?)`, values: query.cursor.after });
@@ -46,34 +47,42 @@ interface Seen {
   readonly time: number;
 }
 
-function searchReceived(db: DatabaseSync, kind: KindName, query: SearchQuery): Page {
+function searchReceived(db: DatabaseSync, kind: KindName, query: SearchQuery, matches: readonly Condition[]): Page {
   checkReceived(kind);
   if (query.cursor && !('seen' in query.cursor)) throw new Error('the cursor is of another order');
   const { offset = 0, limit } = query;
   const seen = { ...query.cursor?.seen };
-  const shards = shardsOf(db).map((shard) => placesAfter(db, kind, query, shard, seen[shard], offset + limit + 1));
+  const shards = shardsOf(db).map((shard) => placesAfter(db, kind, matches, shard, seen[shard], offset + limit + 1));
   const merged = mergeByTime(shards, offset + limit);
   for (const place of merged) seen[place.shard] = [place.offset, place.ordinal];
   const items = documentsAt(db, kind, query.org, merged.slice(offset));
   const more = shards.some((shard) => shard.length > 0);
   // What is left does not match: who goes on from here later need not look at it again.
-  if (!more) Object.assign(seen, endsOf(db, kind, query.org));
+  if (!more) {
+    for (const [shard, end] of Object.entries(endsOf(db, kind, query.org))) seen[shard] = laterOf(seen[shard], end);
+  }
   const isSomewhere = query.cursor !== undefined || Object.keys(seen).length > 0;
   return { items, more, ...(isSomewhere && { cursor: { seen } }) };
 }
 
+/** What a cursor has passed stays passed, though the document there is gone. */
+function laterOf(one: Spot | undefined, other: Spot): Spot {
+  return one && isBefore(other, one) ? one : other;
+}
+
 /** Reading never waits, so the documents and the cursor are of one state of the file. */
-export function lastRows(db: DatabaseSync, kind: KindName, { org, filters, limit }: LastQuery): LastPage {
+export function lastRows(db: DatabaseSync, expiry: Expiry, kind: KindName, query: LastQuery): LastPage {
+  const { org, limit } = query;
   checkReceived(kind);
   if (!Number.isInteger(limit) || limit < 0 || limit > 1000) throw new Error('0 to 1000 last documents');
-  const conditions = base(kind, { org, filters });
-  const shards = shardsOf(db).map((shard) => lastPlaces(db, kind, conditions, shard, limit));
+  const matches = [...base(kind, query), ...expiry.condition(kind, query)];
+  const shards = shardsOf(db).map((shard) => lastPlaces(db, kind, matches, shard, limit));
   const items = documentsAt(db, kind, org, mergeFromEnd(shards, limit));
   return { items, cursor: { seen: endsOf(db, kind, org) } };
 }
 
-/** The last place of each shard that has anything of the organization. */
-function endsOf(db: DatabaseSync, kind: KindName, org: string): Record<string, readonly [number, number]> {
+/** The last place of each shard that has anything of the organization, expired or not. */
+function endsOf(db: DatabaseSync, kind: KindName, org: string): Record<string, Spot> {
   const conditions = base(kind, { org, filters: [] });
   const ends = shardsOf(db).flatMap((shard) => lastPlaces(db, kind, conditions, shard, 1));
   return Object.fromEntries(ends.map(({ shard, offset, ordinal }) => [shard, [offset, ordinal]]));
@@ -89,22 +98,17 @@ function documentsAt(db: DatabaseSync, kind: KindName, org: string, places: read
   return places.map(({ rowid }) => documentOf(kind, org, select.get(rowid) ?? {}));
 }
 
-function shardsOf(db: DatabaseSync): string[] {
-  const rows = db.prepare('SELECT topic, partition FROM progress ORDER BY topic, partition').all();
-  return rows.map(({ topic, partition }) => `${topic}/${partition}`);
-}
-
 /** The next places of a shard. */
 function placesAfter(
   db: DatabaseSync,
   kind: KindName,
-  query: SearchQuery,
+  matches: readonly Condition[],
   shard: string,
-  [offset, ordinal]: readonly [number, number] = [-1, 0],
+  [offset, ordinal]: Spot = [-1, 0],
   limit: number,
 ): Seen[] {
   const after = { sql: '("offset", ordinal) > (?, ?)', values: [offset, ordinal] };
-  return places(db, kind, [...base(kind, query), inShard(shard), after], '"offset", ordinal', limit);
+  return places(db, kind, [...matches, inShard(shard), after], '"offset", ordinal', limit);
 }
 
 /** The last places of a shard, the last first. */

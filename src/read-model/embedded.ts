@@ -1,27 +1,37 @@
-import { existsSync, renameSync, rmSync } from 'node:fs';
-import type { DatabaseSync, StatementSync } from 'node:sqlite';
-import type { Offsets, Topic } from '../event-log/event-log.js';
+import { existsSync } from 'node:fs';
+import type { DatabaseSync } from 'node:sqlite';
+import { type Offsets, StoreUnusable, type Topic } from '../event-log/event-log.js';
 import { isEmpty, openExclusive, sqliteFault } from '../sqlite.js';
-import { APPLICATION, countRows, createSchema, FORMAT_VERSION, type KindTable, kindTable } from './embedded-schema.js';
-import { lastRows, searchRows } from './embedded-search.js';
-import { KINDS, type KindName } from './kinds.js';
-import type {
-  Document,
-  LastPage,
-  LastQuery,
-  Outcome,
-  Page,
-  Progress,
-  ReadModel,
-  SearchQuery,
-  Write,
+import { nextFile, removeDatabase, setAside, takePlace } from './embedded-files.js';
+import { EmbeddedGeneration } from './embedded-generation.js';
+import { APPLICATION, createSchema, FORMAT_VERSION, metaOf, progressIn } from './embedded-schema.js';
+import type { KindName } from './kinds.js';
+import {
+  type Document,
+  GenerationLost,
+  GenerationSealed,
+  KEEP_ALL,
+  type LastPage,
+  type LastQuery,
+  type NextGeneration,
+  type Outcome,
+  type Page,
+  type Progress,
+  type ReadModel,
+  type Retention,
+  type ScanRange,
+  type SearchQuery,
+  type StoredDocument,
+  type Write,
 } from './read-model.js';
 
 export interface EmbeddedReadModelOptions {
   readonly file: string;
   /** The log that the documents come from. A file made from another log is replaced. */
   readonly logId: string;
-  /** Where the log ends. A file that is ahead of it was made from a history that is gone: replaced, too. */
+  /** What has expired; without it nothing does. */
+  readonly retention?: Retention;
+  /** Where the log ends. A file that has seen more than that stops the start: the log lost records. */
   readonly head?: (topic: Topic) => Promise<Offsets>;
   /** Told why a file is replaced. */
   readonly onReplaced?: (reason: string) => void;
@@ -30,126 +40,196 @@ export interface EmbeddedReadModelOptions {
 const FIRST_GENERATION = 1;
 
 /**
- * The read model in one SQLite file. Writes and progress share a transaction; it is not synced at each commit, since
- * what a crash takes from it is read from the log again.
+ * The read model in one SQLite file, and the generation that is to take its place in another. Writes and progress share a
+ * transaction; it is not synced at each commit, since what a crash takes from it is read from the log again.
  */
 export class EmbeddedReadModel implements ReadModel {
-  private readonly tables: Readonly<Record<KindName, KindTable>>;
-  private readonly advance: StatementSync;
+  readonly refreshMs = { waited: 0, idle: 0 };
+  private next: EmbeddedGeneration | undefined;
+  /** By the process's own clock; while it is in the future, nothing is written to the live generation. */
+  private sealedUntil = 0;
+  private isClosed = false;
 
   static async open(options: EmbeddedReadModelOptions): Promise<EmbeddedReadModel> {
-    const { file, logId, onReplaced } = options;
+    const { file, onReplaced } = options;
     const found = existsSync(file) ? await usable(options) : 'it is not there';
-    if (typeof found !== 'string') return found;
-    if (existsSync(file)) {
+    if (typeof found === 'string' && existsSync(file)) {
       onReplaced?.(found);
       setAside(file);
     }
-    const db = openExclusive(file, APPLICATION, 'NORMAL');
-    createSchema(db, logId);
-    return new EmbeddedReadModel(db);
+    const live = typeof found === 'string' ? created(file, FIRST_GENERATION, options) : found;
+    // Only now that the file is this process's own is a leftover nobody else's.
+    removeDatabase(nextFile(file));
+    return new EmbeddedReadModel(options, live);
   }
 
-  constructor(private readonly db: DatabaseSync) {
-    this.advance = db.prepare(
-      `INSERT INTO progress (topic, partition, next) VALUES (?, ?, ?)
-       ON CONFLICT DO UPDATE SET next = max(next, excluded.next)`,
-    );
-    this.tables = Object.fromEntries(
-      Object.keys(KINDS).map((kind) => [kind, kindTable(db, kind as KindName)]),
-    ) as Record<KindName, KindTable>;
-  }
-
-  async apply(topic: Topic, writes: readonly Write[], progress: Offsets): Promise<Outcome[]> {
-    return this.transaction(() => {
-      const outcomes = writes.map((write) => ({ code: this.tables[write.kind].apply(write), id: write.id }));
-      for (const table of Object.values(this.tables)) table.flushCounts();
-      // A partition that has documents is known by its progress, also before it has made any.
-      for (const [from, partition] of partitionsOf(writes)) this.advance.run(from, partition, 0);
-      for (const [partition, next] of Object.entries(progress)) this.advance.run(topic, Number(partition), next);
-      return outcomes;
-    });
-  }
+  private constructor(
+    private readonly options: EmbeddedReadModelOptions,
+    private current: EmbeddedGeneration | undefined,
+  ) {}
 
   async get(kind: KindName, org: string, id: string): Promise<Document | undefined> {
-    return this.tables[kind].get(org, id);
+    return this.live.get(kind, org, id);
   }
 
   async search(kind: KindName, query: SearchQuery): Promise<Page> {
-    return searchRows(this.db, kind, query);
+    return this.live.search(kind, query);
   }
 
   async last(kind: KindName, query: LastQuery): Promise<LastPage> {
-    return lastRows(this.db, kind, query);
+    return this.live.last(kind, query);
   }
 
   async count(kind: KindName, org: string): Promise<ReadonlyMap<string, number>> {
-    return countRows(this.db, kind, org);
+    return this.ofLive((live) => live.count(kind, org));
+  }
+
+  async apply(topic: Topic, writes: readonly Write[], progress: Offsets): Promise<Outcome[]> {
+    if (this.isSealed) throw new GenerationSealed('another generation is about to take the place of the live one');
+    return this.live.apply(topic, writes, progress);
   }
 
   async progress(topic: Topic): Promise<Progress> {
-    const generation = this.db.prepare('SELECT generation FROM generation WHERE topic = ?').get(topic);
-    const rows = this.db.prepare('SELECT partition, next FROM progress WHERE topic = ?').all(topic);
-    return {
-      generation: Number(generation?.generation ?? FIRST_GENERATION),
-      next: Object.fromEntries(rows.map((row) => [Number(row.partition), Number(row.next)])),
-    };
+    return this.live.progress(topic);
   }
 
-  async reset(topic: Topic): Promise<void> {
-    this.transaction(() => {
-      for (const table of Object.values(this.tables)) table.removeTopic(topic);
-      this.db.prepare('DELETE FROM progress WHERE topic = ?').run(topic);
-      const grow = 'INSERT INTO generation VALUES (?, ?) ON CONFLICT DO UPDATE SET generation = generation + 1';
-      this.db.prepare(grow).run(topic, FIRST_GENERATION + 1);
+  async refresh(): Promise<void> {
+    return this.live.refresh();
+  }
+
+  async sweep(signal: AbortSignal): Promise<number> {
+    return this.live.sweep(signal);
+  }
+
+  async scan(kind: KindName, range: ScanRange): Promise<readonly StoredDocument[]> {
+    return this.live.scan(kind, range);
+  }
+
+  async strays(
+    kind: KindName,
+    ends: Readonly<Partial<Record<Topic, Offsets>>>,
+    limit: number,
+  ): Promise<readonly StoredDocument[]> {
+    return this.ofLive((live) => live.strays(kind, ends, limit));
+  }
+
+  async overwrite(write: Write): Promise<void> {
+    return this.live.overwrite(write);
+  }
+
+  async remove(kind: KindName, document: StoredDocument): Promise<void> {
+    return this.live.remove(kind, document);
+  }
+
+  async begin(): Promise<NextGeneration> {
+    const { number } = this.live;
+    this.dropNext();
+    const next = created(nextFile(this.options.file), number + 1, this.options);
+    this.next = next;
+    return Object.assign(next, {
+      seal: async (leaseMs: number) => this.seal(next, leaseMs),
+      promote: async () => this.promote(next),
+      discard: async () => {
+        if (this.next === next) this.dropNext();
+      },
     });
   }
 
-  /** What is committed is found at once. */
-  async refresh(): Promise<void> {}
-
   async close(): Promise<void> {
-    if (this.db.isOpen) this.db.close();
+    if (this.isClosed) return;
+    this.isClosed = true;
+    this.dropNext();
+    this.current?.close();
   }
 
-  /** Whether it shows what the log does not have. */
-  async isAheadOf(head: (topic: Topic) => Promise<Offsets>): Promise<boolean> {
-    for (const row of this.db.prepare('SELECT topic, partition, next FROM progress').all()) {
-      const end = (await head(row.topic as Topic))[Number(row.partition)] ?? 0;
-      if (Number(row.next) > end) return true;
-    }
-    return false;
+  private seal(next: EmbeddedGeneration, leaseMs: number): Readonly<Partial<Record<Topic, Offsets>>> {
+    if (this.next !== next) throw new GenerationLost('the generation is not there any more');
+    const reached = this.live.reached();
+    this.sealedUntil = performance.now() + leaseMs;
+    return reached;
   }
 
-  private transaction<Result>(work: () => Result): Result {
-    this.db.exec('BEGIN IMMEDIATE');
+  private promote(next: EmbeddedGeneration): void {
+    if (this.next !== next) throw new GenerationLost('the generation is not there any more');
+    if (!this.isSealed) throw new Error('the live generation is not sealed, or not any more');
+    const { file } = this.options;
+    const { live } = this;
+    next.settle();
+    live.settle();
+    this.next = undefined;
+    this.current = undefined;
+    this.sealedUntil = 0;
+    next.close();
+    live.close();
+    takePlace(nextFile(file), file);
+    this.current = this.reopened();
+  }
+
+  private get isSealed(): boolean {
+    return this.sealedUntil > 0 && performance.now() < this.sealedUntil;
+  }
+
+  private get live(): EmbeddedGeneration {
+    if (this.isClosed) throw new Error('the read model is closed');
+    // Where a promotion failed half-way, the file is whole nevertheless: the old one or the new.
+    this.current ??= this.reopened();
+    return this.current;
+  }
+
+  private reopened(): EmbeddedGeneration {
+    return generationIn(openExclusive(this.options.file, APPLICATION, 'NORMAL'), this.options);
+  }
+
+  /** Asks anew where a promotion came between. */
+  private async ofLive<Answer>(ask: (live: EmbeddedGeneration) => Promise<Answer>): Promise<Answer> {
+    const { live } = this;
     try {
-      const result = work();
-      this.db.exec('COMMIT');
-      return result;
+      return await ask(live);
     } catch (error) {
-      for (const table of Object.values(this.tables)) table.forgetCounts();
-      if (this.db.isTransaction) this.db.exec('ROLLBACK');
+      if (error instanceof GenerationLost && !this.isClosed && this.live !== live) return this.ofLive(ask);
       throw error;
     }
   }
+
+  private dropNext(): void {
+    this.next?.close();
+    this.next = undefined;
+    this.sealedUntil = 0;
+    removeDatabase(nextFile(this.options.file));
+  }
 }
 
-function partitionsOf(writes: readonly Write[]): readonly [Topic, number][] {
-  const partitions = new Map(writes.map(({ place }) => [`${place.topic}/${place.partition}`, place]));
-  return [...partitions.values()].map(({ topic, partition }) => [topic, partition]);
+function generationIn(db: DatabaseSync, { retention = KEEP_ALL }: EmbeddedReadModelOptions): EmbeddedGeneration {
+  try {
+    return new EmbeddedGeneration(db, retention);
+  } catch (error) {
+    db.close();
+    throw error;
+  }
 }
 
-/** The file as a read model, or why it has to be replaced. A lock or a full disk is for the operator to mend: thrown. */
-async function usable({ file, logId, head }: EmbeddedReadModelOptions): Promise<EmbeddedReadModel | string> {
+function created(file: string, number: number, options: EmbeddedReadModelOptions): EmbeddedGeneration {
+  const db = openExclusive(file, APPLICATION, 'NORMAL');
+  try {
+    createSchema(db, options.logId, number);
+    return generationIn(db, options);
+  } catch (error) {
+    if (db.isOpen) db.close();
+    throw error;
+  }
+}
+
+/** The generation in the file, or why it has to be replaced. A lock or a full disk is for the operator to mend: thrown. */
+async function usable(options: EmbeddedReadModelOptions): Promise<EmbeddedGeneration | string> {
+  const { file, logId, head } = options;
   let db: DatabaseSync | undefined;
   try {
     db = openExclusive(file, APPLICATION, 'NORMAL');
     const reason = unfit(db, logId);
-    const model = reason === undefined ? new EmbeddedReadModel(db) : undefined;
-    if (model && !(head && (await model.isAheadOf(head)))) return model;
+    if (reason === undefined && head) await refuseLostRecords(db, file, head);
+    if (reason === undefined) return generationIn(db, options);
     db.close();
-    return reason ?? 'it is ahead of the log';
+    return reason;
   } catch (error) {
     if (db?.isOpen) db.close();
     const fault = sqliteFault((error as Error).cause ?? error);
@@ -161,16 +241,29 @@ async function usable({ file, logId, head }: EmbeddedReadModelOptions): Promise<
 function unfit(db: DatabaseSync, logId: string): string | undefined {
   if (isEmpty(db)) return 'it is empty';
   if (db.prepare('PRAGMA quick_check(1)').get()?.quick_check !== 'ok') return 'it is damaged';
-  const rows = db.prepare('SELECT name, value FROM meta').all();
-  const meta = Object.fromEntries(rows.map(({ name, value }) => [String(name), value]));
+  const meta = metaOf(db);
   if (meta.version !== FORMAT_VERSION) return 'another version of the program made it';
+  if (!Number.isSafeInteger(meta.generation)) return 'it is damaged';
   return meta.logId === logId ? undefined : 'it was made from another log';
 }
 
-/** Keeps the last file that was replaced: where a log was lost, it is the only evidence left. */
-function setAside(file: string): void {
-  for (const suffix of ['', '-wal', '-shm', '-journal']) {
-    rmSync(`${file}.replaced${suffix}`, { force: true });
-    if (existsSync(file + suffix)) renameSync(file + suffix, `${file}.replaced${suffix}`);
+/**
+ * The log is always written first. Where the read model has seen records that the log does not have, the log lost what it
+ * had acknowledged, and nothing else may tell: to go on would be to lose it silently. Throws `StoreUnusable`.
+ */
+async function refuseLostRecords(
+  db: DatabaseSync,
+  file: string,
+  head: (topic: Topic) => Promise<Offsets>,
+): Promise<void> {
+  for (const [topic, reached] of Object.entries(progressIn(db))) {
+    const ends = await head(topic as Topic);
+    for (const [partition, next] of Object.entries(reached)) {
+      const end = ends[Number(partition)] ?? 0;
+      if (next <= end) continue;
+      throw new StoreUnusable(
+        `the log lost acknowledged records: ${topic}/${partition} ends at ${end}, and ${file} has seen it up to ${next}; restore a backup of the log, or move that file away to go on without them`,
+      );
+    }
   }
 }

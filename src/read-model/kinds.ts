@@ -11,9 +11,11 @@ export interface Kind {
   readonly received: boolean;
   /** The field whose values `count` tells apart. */
   readonly countBy?: string;
+  /** The field whose values have a retention limit each, on the time of the document's record. */
+  readonly expiresBy?: string;
 }
 
-export const KINDS_VERSION = 1;
+export const KINDS_VERSION = 2;
 
 export const KINDS = {
   auditevent: {
@@ -35,7 +37,9 @@ export const KINDS = {
     sort: 'eventTime',
     received: true,
     countBy: 'contextName',
+    expiresBy: 'contextName',
   },
+  auditctx: { fields: { name: 'keyword' }, lists: [], sort: 'name', received: false },
   org: { fields: { name: 'keyword' }, lists: [], sort: 'name', received: false },
   serviceaccount: { fields: { name: 'keyword' }, lists: [], sort: 'name', received: false },
 } as const satisfies Record<string, Kind>;

@@ -5,21 +5,13 @@ import type { KindName } from './kinds.js';
  * What the projections made of the log, for reading. It can be thrown away and rebuilt from the log at any time, and
  * then answers the same. Every adapter passes `test/contract/read-model.contract.ts`.
  *
- * Documents belong to an organization; each method takes it and never answers with another's.
+ * Documents belong to an organization; each method that reads takes it and never answers with another's.
+ *
+ * Reads are of one generation, the live one, and so are the methods of `Generation` here. Where several processes share
+ * a read model, those write to the generation that `progress` last told, until it is asked again: another process may
+ * have promoted a new one meanwhile.
  */
-export interface ReadModel {
-  /**
-   * Applies all writes in order and then the progress: the caller sees all of it or an error, and after an error applies
-   * the same again. Progress never passes a write that failed, and never goes backward: an apply with an older progress (a projector that lost its partition)
-   * leaves the newer one. Applying the same writes again changes nothing.
-   *
-   * An identifier is written by `create` alone, or by `put` and `delete` from one partition alone.
-   *
-   * Resolves with one outcome a write, in order. Durability is that of the read model: what is lost with it is in the
-   * log. `progress` names only the partitions that moved on.
-   */
-  apply(topic: Topic, writes: readonly Write[], progress: Offsets): Promise<Outcome[]>;
-
+export interface ReadModel extends Generation {
   /** The document as last applied, searchable or not. */
   get(kind: KindName, org: string, id: string): Promise<Document | undefined>;
 
@@ -44,23 +36,152 @@ export interface ReadModel {
    */
   count(kind: KindName, org: string): Promise<ReadonlyMap<string, number>>;
 
-  /** What is applied of a topic. The authority on where a projector goes on. */
-  progress(topic: Topic): Promise<Progress>;
+  /**
+   * Begins an empty generation beside the live one, to be filled from the log's beginning. One that was begun before and
+   * not promoted is removed: only one is under way at a time.
+   */
+  begin(): Promise<NextGeneration>;
 
   /**
-   * Removes what came from the topic and starts a new generation at 0. Reads go on meanwhile: each sees the state
-   * before or after, never a part.
+   * How long, in milliseconds, a refresh may be put off so that several writes share it: while somebody waits for a write
+   * to be searchable, and otherwise. 0 where what is applied is searchable at once.
    */
-  reset(topic: Topic): Promise<void>;
-
-  /** Makes everything applied before the call searchable. */
-  refresh(): Promise<void>;
+  readonly refreshMs: { readonly waited: number; readonly idle: number };
 
   close(): Promise<void>;
 }
 
+/** One complete set of documents, with how far the log is in it. */
+export interface Generation {
+  /**
+   * Applies all writes in order and then the progress: the caller sees all of it or an error, and after an error applies
+   * the same again. Progress never passes a write that failed, and never goes backward: an apply with an older progress
+   * (a projector that lost its partition) leaves the newer one. Applying the same writes again changes nothing.
+   *
+   * An identifier is written by `create` alone, or by `put` and `delete` from one partition alone. A document that has
+   * expired counts as absent: creating it has no effect, and creating its identifier anew takes its place.
+   *
+   * Resolves with one outcome a write, in order. Durability is that of the read model: what is lost with it is in the
+   * log. `progress` names only the partitions that moved on.
+   *
+   * Throws `GenerationLost` when the generation is not there any more, or its progress is not what this handle knows of it
+   * (somebody removed it, or the whole store): then ask `progress` and go on from there. Throws `GenerationSealed` while
+   * another is about to take its place.
+   */
+  apply(topic: Topic, writes: readonly Write[], progress: Offsets): Promise<Outcome[]>;
+
+  /** What is applied of a topic. The authority on where a projector goes on. */
+  progress(topic: Topic): Promise<Progress>;
+
+  /** Makes everything applied before the call searchable. */
+  refresh(): Promise<void>;
+
+  /**
+   * Frees the room of documents that have expired; reads do not show them before either. Stops early when the signal
+   * aborts. Resolves with how many it removed.
+   */
+  sweep(signal: AbortSignal): Promise<number>;
+
+  /**
+   * The documents of all organizations that say they come from this range of the log, by (offset, ordinal), deleted and
+   * expired ones too: for comparing with the log. Sees what `search` sees. At most `limit` (1 to 1000); fewer only at the
+   * end of the range. A document that is stored twice appears twice.
+   */
+  scan(kind: KindName, range: ScanRange): Promise<readonly StoredDocument[]>;
+
+  /**
+   * At most `limit` (1 to 1000) documents that say they come from a place that the log does not have, in no particular
+   * order: at or behind the end of a partition of the topics that `ends` names, where an absent partition ends at 0.
+   * Documents of other topics are left alone. Sees what `search` sees.
+   */
+  strays(
+    kind: KindName,
+    ends: Readonly<Partial<Record<Topic, Offsets>>>,
+    limit: number,
+  ): Promise<readonly StoredDocument[]>;
+
+  /** Stores the document just as the write says, whatever is there under its identifier: the log says it must be so. */
+  overwrite(write: Write): Promise<void>;
+
+  /** Removes this copy of a document, which the log does not have. Gone already: no effect. */
+  remove(kind: KindName, document: StoredDocument): Promise<void>;
+}
+
+export interface NextGeneration extends Generation {
+  /**
+   * Ends writing to the live generation, in every process, and resolves with how far it got: what was announced as
+   * searchable lies before it. From then on `apply` to the live one throws `GenerationSealed`, before it moves progress.
+   * The seal lapses by itself after `leaseMs` milliseconds, and writing goes on, unless `promote` came first.
+   */
+  seal(leaseMs: number): Promise<Readonly<Partial<Record<Topic, Offsets>>>>;
+
+  /**
+   * Makes it the live one: each read sees the generation before or this one, never a part of either. What was live is
+   * removed. Everything before the seal must be applied and refreshed here. Throws, and changes nothing, when the live
+   * generation is not sealed or the seal has lapsed.
+   */
+  promote(): Promise<void>;
+
+  /** Removes it; nothing of it was visible. */
+  discard(): Promise<void>;
+}
+
+/**
+ * Which documents have expired. Reads ask at each call, so a limit that moves on holds at once; it only ever moves
+ * forward, and what it once hid stays hidden.
+ */
+export interface Retention {
+  /**
+   * By value of the kind's `expiresBy` field: documents whose record the log took before this instant, in milliseconds,
+   * have expired. Values without an entry never expire.
+   */
+  limits(kind: KindName, org: string): ReadonlyMap<string, number>;
+  /** The organizations that have a limit. */
+  orgs(kind: KindName): Iterable<string>;
+}
+
+/** Nothing expires. */
+export const KEEP_ALL: Retention = { limits: () => new Map(), orgs: () => [] };
+
+export interface ScanRange {
+  readonly topic: Topic;
+  readonly partition: number;
+  /** Offset, inclusive. */
+  readonly from: number;
+  /** Offset, exclusive. */
+  readonly to: number;
+  /** Goes on behind this document of the page before. */
+  readonly after?: StoredDocument;
+  readonly limit: number;
+}
+
+/** A document as it is stored. */
+export interface StoredDocument {
+  readonly org: string;
+  readonly id: string;
+  readonly place: Place;
+  readonly fields: Fields;
+  readonly source: string;
+  readonly hash?: string;
+  readonly deleted: boolean;
+  /** The adapter's own name of where it is stored; tells copies apart. */
+  readonly location: string;
+  /** It stands where reads do not look for it, or is damaged: it must be written anew. */
+  readonly misplaced: boolean;
+}
+
+/** What was written to is gone, or was set back. Nothing is lost: the log has it, and `progress` tells where to go on. */
+export class GenerationLost extends Error {
+  override readonly name = 'GenerationLost';
+}
+
+/** Another generation is about to become the live one. Nothing is lost: ask `progress` again, until `apply` is taken. */
+export class GenerationSealed extends Error {
+  override readonly name = 'GenerationSealed';
+}
+
 export interface Progress {
-  /** Grows with every reset; an acknowledgement of another generation does not count. */
+  /** Grows with every promotion; an acknowledgement of an earlier generation does not count. */
   readonly generation: number;
   readonly next: Offsets;
 }

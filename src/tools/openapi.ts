@@ -6,8 +6,8 @@ import { openApiDocument } from '../http/openapi.js';
 
 /** The OpenAPI document as text, made from the routes without starting anything. */
 export async function openApiPage(): Promise<string> {
-  // In preview mode nothing is instantiated, so there is nothing for the parts to be.
-  const module = AppModule.of({} as Parts);
+  // In preview mode nothing is instantiated, so the parts need to be nothing but what the routes depend on.
+  const module = AppModule.of({ config: { roles: new Set(['api']) } } as unknown as Parts);
   const app = await NestFactory.create(module, new FastifyAdapter({ skipMiddie: true } as object), {
     preview: true,
     logger: false,

@@ -5,7 +5,7 @@ import { DatabaseSync } from 'node:sqlite';
 import { EmbeddedEventLog } from '../../src/event-log/embedded.js';
 import { EmbeddedReadModel } from '../../src/read-model/embedded.js';
 import type { EventLogHarness } from './event-log.harness.js';
-import type { ReadModelHarness } from './read-model.harness.js';
+import { type ReadModelHarness, SetRetention } from './read-model.harness.js';
 
 const LOG_ID = 'a-log';
 
@@ -56,18 +56,35 @@ export async function openEmbeddedLog(ending: Ending): Promise<EventLogHarness> 
   };
 }
 
-export async function openEmbeddedReadModel(): Promise<ReadModelHarness> {
+export interface EmbeddedModelHarness extends ReadModelHarness {
+  readonly file: string;
+  /** Runs SQL on the file while the model is closed, and opens it again. */
+  tamper(sql: string): Promise<void>;
+}
+
+export async function openEmbeddedReadModel(): Promise<EmbeddedModelHarness> {
   const folder = await temporaryFolder();
-  const options = { file: join(folder, 'read-model.db'), logId: LOG_ID };
+  const retention = new SetRetention();
+  const options = { file: join(folder, 'read-model.db'), logId: LOG_ID, retention };
   let model = await EmbeddedReadModel.open(options);
+  const reopen = async () => {
+    await model.close();
+    model = await EmbeddedReadModel.open(options);
+    return model;
+  };
   return {
     get model() {
       return model;
     },
-    async reopen() {
+    retention,
+    file: options.file,
+    reopen,
+    async tamper(sql) {
       await model.close();
-      model = await EmbeddedReadModel.open(options);
-      return model;
+      const db = new DatabaseSync(options.file);
+      db.exec(sql);
+      db.close();
+      await reopen();
     },
     failWrites: () => {
       faultOf.set(options.file, { statement: 'COMMIT', ending: 'lost', errcode: SQLITE_FULL });

@@ -1,10 +1,17 @@
 import { applyCases } from './read-model.apply.js';
+import { expiredCreationCases } from './read-model.expired.js';
 import { filterCases } from './read-model.filter.js';
+import { generationCases } from './read-model.generation.js';
 import { type ModelFeature, modelCases, type ReadModelHarness } from './read-model.harness.js';
 import { lastCases } from './read-model.last.js';
 import { pageCases } from './read-model.page.js';
 import { progressCases } from './read-model.progress.js';
 import { receivedCases } from './read-model.received.js';
+import { repairCases } from './read-model.repair.js';
+import { retentionCases } from './read-model.retention.js';
+import { scanCases } from './read-model.scan.js';
+import { sealCases } from './read-model.seal.js';
+import { sweepCases } from './read-model.sweep.js';
 
 export type { ReadModelHarness } from './read-model.harness.js';
 
@@ -20,10 +27,17 @@ export function readModelContract(
   describe(`read model contract: ${name}`, () => {
     const given = modelCases(open, options.without ?? []);
     describe('apply and get', () => applyCases(given));
-    describe('progress, reset and reopen', () => progressCases(given));
+    describe('progress and reopen', () => progressCases(given));
     describe('filters and count', () => filterCases(given));
     describe('pages in the order of a field', () => pageCases(given));
     describe('pages in the order received', () => receivedCases(given));
     describe('the end of the order received', () => lastCases(given));
+    describe('generations', () => generationCases(given));
+    describe('the seal of the live generation', () => sealCases(given));
+    describe('retention', () => retentionCases(given));
+    describe('creation and retention', () => expiredCreationCases(given));
+    describe('sweep', () => sweepCases(given));
+    describe('scan and strays', () => scanCases(given));
+    describe('overwrite and remove', () => repairCases(given));
   });
 }

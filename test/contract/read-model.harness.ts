@@ -4,6 +4,8 @@ import type {
   Cursor,
   Document,
   Fields,
+  Generation,
+  NextGeneration,
   Order,
   Outcome,
   OutcomeCode,
@@ -11,7 +13,10 @@ import type {
   Place,
   Progress,
   ReadModel,
+  Retention,
+  ScanRange,
   SearchQuery,
+  StoredDocument,
   Write,
 } from '../../src/read-model/read-model.js';
 import { type Case, cases, need, skipped } from './harness.js';
@@ -20,6 +25,8 @@ import { type Case, cases, need, skipped } from './harness.js';
 export interface ReadModelHarness {
   /** The model as it is open now: after `reopen`, the reopened one. */
   readonly model: ReadModel;
+  /** What the model is opened with, also when it is opened again. */
+  readonly retention: SetRetention;
   /** Closes the model and opens the same again. */
   reopen(): Promise<ReadModel>;
   /** From now on the store refuses to write. */
@@ -27,6 +34,25 @@ export interface ReadModelHarness {
   /** Ends `failWrites`. */
   repair?(): void;
   destroy(): Promise<void>;
+}
+
+/** The limits that a case sets: none at first. */
+export class SetRetention implements Retention {
+  private readonly byOrg = new Map<string, Map<string, number>>();
+
+  /** Events of the organization's context that the log took before this instant have expired. */
+  setLimit(org: string, value: string, before: number): void {
+    const limits = this.byOrg.get(org) ?? new Map<string, number>();
+    this.byOrg.set(org, limits.set(value, before));
+  }
+
+  limits(kind: KindName, org: string): ReadonlyMap<string, number> {
+    return (kind === 'auditevent' && this.byOrg.get(org)) || new Map();
+  }
+
+  orgs(kind: KindName): Iterable<string> {
+    return kind === 'auditevent' ? this.byOrg.keys() : [];
+  }
 }
 
 export type ModelFeature = 'failWrites';
@@ -103,10 +129,51 @@ export function documentOf({ id, place: at, fields, source }: Create | Put): Doc
 }
 
 /** Applies to `audit`, in calls of 500, and makes it searchable. */
-export async function store(model: ReadModel, writes: readonly Write[]): Promise<void> {
+export async function store(model: Generation, writes: readonly Write[]): Promise<void> {
   for (let start = 0; start < writes.length; start += 500)
     await model.apply('audit', writes.slice(start, start + 500), {});
   await model.refresh();
+}
+
+/** Replaces what is live by a generation that is filled so. */
+export async function rebuild(model: ReadModel, fill: (next: NextGeneration) => Promise<unknown>): Promise<void> {
+  const next = await model.begin();
+  await fill(next);
+  await next.refresh();
+  await promote(next);
+  await model.progress('audit');
+}
+
+/** Longer than a case takes. */
+export const LEASE_MS = 60_000;
+
+export async function promote(next: NextGeneration): Promise<void> {
+  await next.seal(LEASE_MS);
+  await next.promote();
+}
+
+/** Sweeps all that is applied, to the end; answers how many documents that removed. */
+export async function sweep(generation: Generation): Promise<number> {
+  await generation.refresh();
+  const removed = await generation.sweep(new AbortController().signal);
+  await generation.refresh();
+  return removed;
+}
+
+/** All pages of the range of partition 0 of `audit`, unless given. */
+export async function scan(
+  generation: Generation,
+  range: Partial<ScanRange> = {},
+  kind: KindName = 'auditevent',
+): Promise<StoredDocument[]> {
+  const whole = { topic: 'audit', partition: 0, from: 0, to: 1_000_000, limit: 1000, ...range } as const;
+  const all: StoredDocument[] = [];
+  for (;;) {
+    const after = all.at(-1);
+    const page = await generation.scan(kind, { ...whole, ...(after && { after }) });
+    all.push(...page);
+    if (page.length < whole.limit) return all;
+  }
 }
 
 /** One page of events, newest first unless given; of all there is at most 1000. */

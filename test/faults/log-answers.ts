@@ -29,7 +29,8 @@ export interface OrgAnswers {
   readonly key: string;
   /** Texts as they came, byte for byte. */
   readonly org: string;
-  readonly contexts: string;
+  /** How many events each has. */
+  readonly contexts: Readonly<Record<string, number>>;
   /** In the order received. */
   readonly events: readonly string[];
 }
@@ -51,7 +52,9 @@ export async function orgAnswers(url: string, org: string, key: string): Promise
     events.push(...ofPage);
   }
   const [own, contexts] = [await client.get(`/org/${org}`), await client.get(`/audit/org/${org}/auditctx`)];
-  return { key, org: own.text, contexts: contexts.text, events };
+  const { items } = JSON.parse(contexts.text) as { items: { name: string; count: number }[] };
+  const counts = Object.fromEntries(items.map(({ name, count }) => [name, count]));
+  return { key, org: own.text, contexts: counts, events };
 }
 
 function eventText(envelope: string): string {

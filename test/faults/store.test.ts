@@ -190,7 +190,7 @@ describe('a read model that is damaged is made anew from the log', () => {
   });
 });
 
-test('a log that was put back from an older backup is what is served', async () => {
+test('a log that is older than the read model is refused, and served once the operator has moved that away', async () => {
   const service = await startService({ dataDir: folder.dataDir });
   const client = new Client(service.url, folder.key);
   await client.publish(`/audit/org/${ORG}/auditctx/app`, eventOf('after the backup'));
@@ -199,6 +199,10 @@ test('a log that was put back from an older backup is what is served', async () 
 
   copyFileSync(whole.log, folder.log);
 
+  const exit = await startedOn(folder);
+  expectRefusal(exit, 'the log lost acknowledged records', 'audit/0', 'read-model.db', 'restore a backup');
+  expectNoStackTrace(exit);
+  removeReadModel(folder);
   expect(await answersOn(folder)).toBe(whole.answers);
 });
 

@@ -8,7 +8,7 @@ describe('the configuration', () => {
       dataDir: './data',
       rootKey: undefined,
       syncTimeoutMs: 5000,
-      store: 'embedded',
+      cluster: undefined,
       roles: new Set(['api', 'projector']),
       trustedProxies: [],
       rateLimit: 0,
@@ -36,10 +36,10 @@ describe('the configuration', () => {
     } catch (error) {
       const { faults, message } = error as ConfigError;
       expect(faults.map((fault) => fault.split(':')[0])).toEqual([
-        'CONTROL_ROLES',
         'CONTROL_STORE',
-        'CONTROL_ROOT_KEY',
+        'CONTROL_ROLES',
         'CONTROL_PORT',
+        'CONTROL_ROOT_KEY',
         'CONTROL_SYNC_TIMEOUT_MS',
         'CONTROL_RATE_LIMIT',
         'CONTROL_TRUSTED_PROXIES',
@@ -50,5 +50,63 @@ describe('the configuration', () => {
 
   it('needs both roles on the embedded store, which is one process', () => {
     expect(() => readConfig({ CONTROL_ROLES: 'api' })).toThrow(/needs both roles/);
+  });
+
+  const cluster = {
+    CONTROL_STORE: 'cluster',
+    CONTROL_ROLES: 'api',
+    CONTROL_ROOT_KEY: 'root',
+    CONTROL_KAFKA_BROKERS: 'kafka-1:9092, kafka-2:9092',
+    CONTROL_ELASTICSEARCH_URL: 'https://search.example:9200',
+  };
+
+  it('takes the addresses of a cluster, and has a default for all else', () => {
+    const config = readConfig(cluster);
+    expect(config.roles).toEqual(new Set(['api']));
+    expect(config.cluster).toEqual({
+      kafka: {
+        brokers: ['kafka-1:9092', 'kafka-2:9092'],
+        topicPrefix: '',
+        replication: 3,
+        partitions: undefined,
+        tls: undefined,
+        sasl: undefined,
+      },
+      elasticsearch: {
+        nodes: ['https://search.example:9200'],
+        indexPrefix: 'control-',
+        shards: 1,
+        replicas: 1,
+        ca: undefined,
+        auth: undefined,
+      },
+    });
+  });
+
+  it.each([
+    ['CONTROL_KAFKA_BROKERS', ''],
+    ['CONTROL_KAFKA_BROKERS', 'kafka'],
+    ['CONTROL_KAFKA_REPLICATION', '2'],
+    ['CONTROL_KAFKA_PARTITIONS', '0'],
+    ['CONTROL_KAFKA_TOPIC_PREFIX', '../'],
+    ['CONTROL_KAFKA_TLS', 'yes'],
+    ['CONTROL_KAFKA_CA_FILE', '/no/such/file'],
+    ['CONTROL_KAFKA_PASSWORD', 'without a user'],
+    ['CONTROL_ELASTICSEARCH_URL', 'search.example:9200'],
+    ['CONTROL_ELASTICSEARCH_URL', 'https://user:secret@search.example'],
+    ['CONTROL_ELASTICSEARCH_INDEX_PREFIX', '-Upper'],
+    ['CONTROL_ELASTICSEARCH_PASSWORD', 'without a user'],
+    ['CONTROL_ROOT_KEY', ''],
+  ])('names %s=%j of a cluster, without the value', (name, value) => {
+    const refused = () => readConfig({ ...cluster, [name]: value });
+    expect(refused).toThrow(ConfigError);
+    try {
+      refused();
+    } catch (error) {
+      expect((error as ConfigError).message).toContain(
+        name === 'CONTROL_KAFKA_PASSWORD' ? 'CONTROL_KAFKA_' : name.split('_').slice(0, 2).join('_'),
+      );
+      if (value.length > 5) expect((error as ConfigError).message).not.toContain(value);
+    }
   });
 });

@@ -20,7 +20,7 @@ function event(id: string, hash?: string): LogEntry {
   const publication = { id, postedTime: AT, org: 'acme', contextName: 'default', remoteIp: '::1', requestId: 'r' };
   return auditEntry(
     recordedEvent({ resource: { name: 'db-1' } }, { ...publication, subject: { name: 'admin' } }),
-    hash,
+    hash === undefined ? {} : { hash },
   );
 }
 

@@ -3,6 +3,7 @@ import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { pino } from 'pino';
+import type { Clock } from '../../src/clock.js';
 import { readConfig } from '../../src/config.js';
 import { startService as start } from '../../src/service.js';
 
@@ -18,7 +19,7 @@ export interface TestService {
 
 /** The whole service on the embedded store, in this process, on a port of its own. */
 export async function startService(
-  options: { env?: Record<string, string>; dataDir?: string } = {},
+  options: { env?: Record<string, string>; dataDir?: string; clock?: Clock } = {},
 ): Promise<TestService> {
   const dataDir = options.dataDir ?? mkdtempSync(join(tmpdir(), 'control-service-'));
   const config = readConfig({
@@ -27,7 +28,7 @@ export async function startService(
     CONTROL_LOG_LEVEL: 'silent',
     ...options.env,
   });
-  const service = await start(config, pino({ level: config.logLevel }));
+  const service = await start(config, pino({ level: config.logLevel }), options.clock);
   const rootKey = config.rootKey ?? readFileSync(join(dataDir, 'root.key'), 'utf8').trim();
   let stopped: Promise<void> | undefined;
   const stop = () => {

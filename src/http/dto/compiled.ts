@@ -57,13 +57,21 @@ function faultOf({ instancePath: pointer, keyword, params, schemaPath }: ErrorOb
     case 'required':
       return { pointer: `${pointer}/${escapePointer(params.missingProperty)}`, reason: 'is required' };
     case 'type':
-      return { pointer, reason: `must be ${params.type === 'object' ? 'an object' : `a ${params.type}`}` };
+      return { pointer, reason: `must be ${typeReason(params.type)}` };
+    case 'minimum':
+      return { pointer, reason: `must be at least ${params.limit}` };
+    case 'maximum':
+      return { pointer, reason: `must be at most ${params.limit}` };
     case 'maxLength':
       return { pointer, reason: `may have at most ${params.limit} characters` };
     case 'minLength':
       return { pointer, reason: `must have at least ${params.limit} characters` };
     case 'pattern':
       return { pointer, reason: `must match ${params.pattern}` };
+    case 'minItems':
+      return { pointer, reason: `must have at least ${params.limit} items` };
+    case 'maxItems':
+      return { pointer, reason: `may have at most ${params.limit} items` };
     case 'maxProperties':
       return { pointer, reason: `may have at most ${params.limit} members` };
     case 'propertyNames':
@@ -75,6 +83,20 @@ function faultOf({ instancePath: pointer, keyword, params, schemaPath }: ErrorOb
     default:
       return { pointer, reason: `does not follow the rule "${keyword}"` };
   }
+}
+
+const TYPES: Readonly<Record<string, string>> = {
+  object: 'an object',
+  array: 'an array',
+  integer: 'a whole number',
+  null: 'null',
+};
+
+function typeReason(types: string | readonly string[]): string {
+  return [types]
+    .flat()
+    .map((type) => TYPES[type] ?? `a ${type}`)
+    .join(' or ');
 }
 
 const FORMAT_REASONS: Readonly<Record<string, string>> = {

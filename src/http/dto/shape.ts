@@ -65,6 +65,41 @@ export function IsText({ min = 0, max = Number.POSITIVE_INFINITY, pattern, forma
 /** ISO 8601 to the millisecond; see `model/instant.ts`. */
 export const IsInstant = (): PropertyDecorator => IsText({ format: 'instant' });
 
+export interface WholeRule {
+  readonly min: number;
+  readonly max: number;
+  readonly orNull?: boolean;
+}
+
+/** A whole number. */
+export const IsWhole = ({ min, max, orNull = false }: WholeRule): PropertyDecorator =>
+  rule({
+    name: 'isWhole',
+    schema: { type: orNull ? ['integer', 'null'] : 'integer', minimum: min, maximum: max },
+    check: (value) => (orNull && value === null) || (Number.isInteger(value) && inRange(value as number, min, max)),
+  });
+
+function inRange(value: number, min: number, max: number): boolean {
+  return value >= min && value <= max;
+}
+
+/** `true` or `false`. */
+export const IsFlag = (): PropertyDecorator =>
+  rule({ name: 'isFlag', schema: { type: 'boolean' }, check: (value) => typeof value === 'boolean' });
+
+/** An array of texts. */
+export const IsTexts = ({ min, max }: { readonly min: number; readonly max: number }): PropertyDecorator =>
+  rule({
+    name: 'isTexts',
+    schema: { type: 'array', items: { type: 'string' }, minItems: min, maxItems: max },
+    check: (value) =>
+      Array.isArray(value) && inRange(value.length, min, max) && value.every((text) => typeof text === 'string'),
+  });
+
+/** An array that the service does not look into. */
+export const IsJsonArray = (): PropertyDecorator =>
+  rule({ name: 'isJsonArray', schema: { type: 'array', items: {} }, check: (value) => Array.isArray(value) });
+
 /** A JSON object whose members are the client's own affair. */
 export const IsJsonObject = (): PropertyDecorator =>
   rule({ name: 'isJsonObject', schema: { type: 'object' }, check: isObject });

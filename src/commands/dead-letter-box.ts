@@ -1,0 +1,68 @@
+import { type DeadLetter, deadRecordOf } from '../event-log/dead-letter.js';
+import type { EventLog, LogRecord, Position } from '../event-log/event-log.js';
+import { readRange } from '../event-log/read-range.js';
+
+/** It does not take long enough to be given up. */
+const never = new AbortController().signal;
+
+/** A record that can never be indexed as it is, as the topic of the dead letters tells of it. */
+export interface Letter extends DeadLetter {
+  /** `topic/partition/offset` of the record. */
+  readonly place: string;
+  /** Where in the topic of the dead letters it lies. */
+  readonly at: Position;
+  /** Whether the record was appended to its topic once more. */
+  readonly replayed: boolean;
+}
+
+/**
+ * All letters, in the order in which they came, without their bytes; copies of one are one. Reads the whole topic: dead
+ * letters are few, or something is very wrong.
+ */
+export async function readLetters(log: EventLog): Promise<Letter[]> {
+  const letters = new Map<string, Letter>();
+  const replayed = new Set<string>();
+  for await (const record of recordsOf(log)) {
+    const found = deadRecordOf(record);
+    if (found.says === 'replayed') replayed.add(found.place);
+    else if (!letters.has(found.place)) letters.set(found.place, letterOf(found, record));
+  }
+  return [...letters.values()].sort(byPosition).map((letter) => ({ ...letter, replayed: replayed.has(letter.place) }));
+}
+
+function letterOf(found: { readonly place: string; readonly letter: DeadLetter }, record: LogRecord): Letter {
+  const at = { partition: record.partition, offset: record.offset };
+  return { ...found.letter, place: found.place, at, replayed: false };
+}
+
+export function byPosition({ at: one }: Pick<Letter, 'at'>, { at: other }: Pick<Letter, 'at'>): number {
+  return one.partition - other.partition || one.offset - other.offset;
+}
+
+async function* recordsOf(log: EventLog): AsyncGenerator<LogRecord> {
+  const end = await log.head('audit.dead');
+  for await (const { records } of readRange(log, 'audit.dead', {}, end, never)) yield* records;
+}
+
+/** The bytes of the records that these letters are about, in one pass over where they lie: as many as fit into memory. */
+export async function bytesOf(log: EventLog, letters: readonly Letter[]): Promise<ReadonlyMap<Letter, Uint8Array>> {
+  const wanted = new Map(letters.map((letter) => [positionName(letter.at), letter]));
+  const from: Record<number, number> = {};
+  const to: Record<number, number> = {};
+  for (const { at } of letters) {
+    from[at.partition] = Math.min(from[at.partition] ?? at.offset, at.offset);
+    to[at.partition] = Math.max(to[at.partition] ?? 0, at.offset + 1);
+  }
+  const found = new Map<Letter, Uint8Array>();
+  for await (const { records } of readRange(log, 'audit.dead', from, to, never)) {
+    for (const record of records) {
+      const letter = wanted.get(positionName(record));
+      if (letter) found.set(letter, record.value);
+    }
+  }
+  return found;
+}
+
+function positionName({ partition, offset }: Position): string {
+  return `${partition}/${offset}`;
+}

@@ -1,0 +1,111 @@
+import { Inject } from '@nestjs/common';
+import { Command, CommandHandler, type ICommandHandler } from '@nestjs/cqrs';
+import { ControlError, type FieldFault, validationFailed } from '../errors.js';
+import { placeName, replayNote } from '../event-log/dead-letter.js';
+import type { EventLog, LogEntry, Topic } from '../event-log/event-log.js';
+import { EVENT_LOG } from '../tokens.js';
+import { bytesOf, type Letter, readLetters } from './dead-letter-box.js';
+
+export interface Replay {
+  /** Those of these places, by default all that were not replayed. */
+  readonly places?: readonly string[];
+  /** Also those that were replayed before. */
+  readonly force?: boolean;
+}
+
+export interface Replayed {
+  /** Of the letter. */
+  readonly place: string;
+  /** Where its record stands now, too. */
+  readonly now: string;
+}
+
+/**
+ * Appends the records of dead letters to their topic once more, with their own key, headers and bytes, and notes that. The
+ * projection takes them up by the rules of today; what it still cannot read becomes a letter of its new place. Done
+ * twice, it changes nothing more: identifiers remove duplicates. Throws `validation_failed` for places that are no
+ * letters, and `conflict` for letters that were replayed unless it is forced; then nothing is appended.
+ */
+export class ReplayDeadLetters extends Command<Replayed[]> {
+  constructor(readonly replay: Replay) {
+    super();
+  }
+}
+
+/** So many bytes and records are held and appended at once. */
+const AT_ONCE = { bytes: 4 * 1024 * 1024, letters: 100 };
+
+/** The only topic whose records are put aside. In any other, a record appended once more could mean something else. */
+const REPLAYABLE: Topic = 'audit';
+
+@CommandHandler(ReplayDeadLetters)
+export class ReplayDeadLettersHandler implements ICommandHandler<ReplayDeadLetters> {
+  private busy = false;
+
+  constructor(@Inject(EVENT_LOG) private readonly log: EventLog) {}
+
+  async execute({ replay }: ReplayDeadLetters): Promise<Replayed[]> {
+    if (this.busy) throw new ControlError('conflict', 'dead letters are being replayed; wait for the end');
+    this.busy = true;
+    try {
+      const chosen = chosenOf(await readLetters(this.log), replay);
+      const replayed: Replayed[] = [];
+      for (const some of portions(chosen)) replayed.push(...(await this.append(some)));
+      return replayed;
+    } finally {
+      this.busy = false;
+    }
+  }
+
+  /** The notes come after: a note without its record would hide a letter that is open. */
+  private async append(letters: readonly Letter[]): Promise<Replayed[]> {
+    const values = await bytesOf(this.log, letters);
+    const entries = letters.map((letter): LogEntry => {
+      const { place, topic, key, headers } = letter;
+      const value = values.get(letter);
+      if (!value) throw new Error(`the dead letter of ${place} is not where it was`);
+      return { topic, key, headers, value };
+    });
+    const positions = await this.log.append(entries);
+    await this.log.append(letters.map(({ place }) => replayNote(place)));
+    return letters.flatMap(({ place, topic }, index) => {
+      const position = positions[index];
+      return position ? [{ place, now: placeName({ topic, ...position }) }] : [];
+    });
+  }
+}
+
+function chosenOf(letters: readonly Letter[], { places, force = false }: Replay): Letter[] {
+  if (places === undefined) return letters.filter(({ replayed, topic }) => !replayed && topic === REPLAYABLE);
+  const byPlace = new Map(letters.map((letter) => [letter.place, letter]));
+  const faults: FieldFault[] = [];
+  const chosen = new Map<string, Letter>();
+  for (const [index, place] of places.entries()) {
+    const letter = byPlace.get(place);
+    if (letter?.topic === REPLAYABLE) chosen.set(place, letter);
+    else faults.push({ pointer: `/places/${index}`, reason: `is not the place of a dead letter of ${REPLAYABLE}` });
+  }
+  if (faults.length > 0) throw validationFailed(faults);
+  const again = [...chosen.values()].filter(({ replayed }) => replayed).map(({ place }) => place);
+  if (again.length > 0 && !force) {
+    const details = { replayed: again };
+    const message = `${again.length} of them were replayed before, as details.replayed lists; \`force\` replays once more`;
+    throw new ControlError('conflict', message, details);
+  }
+  return [...chosen.values()];
+}
+
+function* portions(letters: readonly Letter[]): Generator<Letter[]> {
+  let portion: Letter[] = [];
+  let bytes = 0;
+  for (const letter of letters) {
+    if (portion.length >= AT_ONCE.letters || (portion.length > 0 && bytes + letter.bytes > AT_ONCE.bytes)) {
+      yield portion;
+      portion = [];
+      bytes = 0;
+    }
+    portion.push(letter);
+    bytes += letter.bytes;
+  }
+  if (portion.length > 0) yield portion;
+}

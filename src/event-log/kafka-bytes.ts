@@ -1,0 +1,91 @@
+/** Reads what Kafka writes: big-endian integers, zigzag varints, and its three kinds of strings. */
+export class Bytes {
+  constructor(
+    private readonly buffer: Buffer,
+    private at = 0,
+  ) {}
+
+  get left(): number {
+    return this.buffer.length - this.at;
+  }
+
+  take(length: number): Buffer {
+    if (length < 0 || length > this.left) throw new RangeError(`${length} bytes are wanted, ${this.left} are left`);
+    this.at += length;
+    return this.buffer.subarray(this.at - length, this.at);
+  }
+
+  skip(length: number): this {
+    this.take(length);
+    return this;
+  }
+
+  int8(): number {
+    return this.take(1).readInt8();
+  }
+
+  int16(): number {
+    return this.take(2).readInt16BE();
+  }
+
+  int32(): number {
+    return this.take(4).readInt32BE();
+  }
+
+  uint32(): number {
+    return this.take(4).readUInt32BE();
+  }
+
+  /** Exact up to 2^53: offsets and times do not reach it. */
+  int64(): number {
+    return this.int32() * 2 ** 32 + this.uint32();
+  }
+
+  unsignedVarint(): number {
+    let value = 0;
+    for (let scale = 1; ; scale *= 128) {
+      const byte = this.buffer[this.at];
+      if (byte === undefined) throw new RangeError('a number is cut off');
+      this.at += 1;
+      value += (byte & 0x7f) * scale;
+      if (byte < 0x80) return value;
+    }
+  }
+
+  varint(): number {
+    const value = this.unsignedVarint();
+    return value % 2 === 0 ? value / 2 : -(value + 1) / 2;
+  }
+
+  /** Undefined stands for Kafka's null. */
+  string(): string | undefined {
+    const length = this.int16();
+    return length < 0 ? undefined : this.take(length).toString();
+  }
+
+  compactString(): string | undefined {
+    const length = this.unsignedVarint();
+    return length === 0 ? undefined : this.take(length - 1).toString();
+  }
+
+  varintBytes(): Buffer | undefined {
+    const length = this.varint();
+    return length < 0 ? undefined : this.take(length);
+  }
+
+  list<Item>(item: () => Item): Item[] {
+    return Array.from({ length: Math.max(0, this.int32()) }, item);
+  }
+
+  compactList<Item>(item: () => Item): Item[] {
+    return Array.from({ length: Math.max(0, this.unsignedVarint() - 1) }, item);
+  }
+
+  /** Fields of later versions, which are passed over. */
+  tags(): void {
+    for (let count = this.unsignedVarint(); count > 0; count -= 1) {
+      this.unsignedVarint();
+      this.skip(this.unsignedVarint());
+    }
+  }
+}

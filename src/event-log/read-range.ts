@@ -1,0 +1,36 @@
+import { ControlError } from '../errors.js';
+import type { Batch, EventLog, Offsets, Topic } from './event-log.js';
+
+/**
+ * What the partitions that `to` names have from `from` to before `to`, in order within a partition; then it ends.
+ * Throws when the signal aborts before, and what `read` throws.
+ */
+export async function* readRange(
+  log: EventLog,
+  topic: Topic,
+  from: Offsets,
+  to: Offsets,
+  signal: AbortSignal,
+): AsyncGenerator<Batch> {
+  const starts = Object.keys(to).map((partition) => [Number(partition), from[Number(partition)] ?? 0] as const);
+  const open = new Map(starts.filter(([partition, start]) => start < (to[partition] ?? 0)));
+  if (open.size === 0) return;
+  // What is not asked for is read from its end: nothing, as a rule.
+  const start = { ...(await log.head(topic)), ...Object.fromEntries(open) };
+  const stop = new AbortController();
+  try {
+    for await (const batch of log.read(topic, start, AbortSignal.any([signal, stop.signal]))) {
+      if (!open.has(batch.partition)) continue;
+      const end = to[batch.partition] ?? 0;
+      const whole = batch.next <= end;
+      const records = whole ? batch.records : batch.records.filter(({ offset }) => offset < end);
+      if (records.length > 0) yield { partition: batch.partition, records, next: Math.min(batch.next, end) };
+      if (batch.next >= end) open.delete(batch.partition);
+      if (open.size === 0) return;
+    }
+  } finally {
+    stop.abort();
+  }
+  signal.throwIfAborted();
+  throw new ControlError('log_unavailable', 'the log was closed while it was read');
+}

@@ -1,0 +1,118 @@
+import { Controller, Get, Put, Req, Res } from '@nestjs/common';
+import { CommandBus, QueryBus } from '@nestjs/cqrs';
+import type { FastifyReply, FastifyRequest } from 'fastify';
+import { EditAuditContext } from '../commands/auditctx-edit.js';
+import { validationFailed } from '../errors.js';
+import { GetAuditContext } from '../queries/auditctx-get.js';
+import { type AuditContext, ListAuditContexts } from '../queries/auditctx-list.js';
+import { Guarded } from './access.js';
+import { callerOf } from './caller.js';
+import { Documented } from './documented.js';
+import { AuditContextSettingsDto } from './dto/auditctx.js';
+import { compileShape } from './dto/compiled.js';
+import { entityTag, preconditionOf } from './preconditions.js';
+import { checkBody, checkContext, checkContextName, checkQuery, noParameters } from './request-faults.js';
+
+const bodyFaults = compileShape(AuditContextSettingsDto);
+
+const CONTEXT_PATH = { org: 'name of the organization', contextName: 'name of the audit context' };
+
+interface ContextPath {
+  readonly org: string;
+  readonly contextName: string;
+}
+
+/** The audit contexts of an organization and their settings. */
+@Controller('audit/org/:org/auditctx')
+export class AuditContextController {
+  constructor(
+    private readonly commands: CommandBus,
+    private readonly queries: QueryBus,
+  ) {}
+
+  @Get()
+  @Guarded('readAudit')
+  @Documented({
+    summary: 'List the audit contexts, with the number of events in each',
+    path: { org: CONTEXT_PATH.org },
+    answers: { 200: 'AuditContextList' },
+    errors: ['validation_failed'],
+  })
+  async list(@Req() request: FastifyRequest): Promise<unknown> {
+    const { org } = request.params as { org: string };
+    checkQuery(noParameters, request);
+    const contexts = await this.queries.execute(new ListAuditContexts(org));
+    const items = contexts.map((context) => contextBody(org, context));
+    return { kind: 'list', itemKind: 'auditctx', items, links: [{ rel: 'self', href: `/audit/org/${org}/auditctx` }] };
+  }
+
+  @Get(':contextName')
+  @Guarded('readAudit')
+  @Documented({
+    summary: 'Read an audit context: its settings, and how many events it serves',
+    path: CONTEXT_PATH,
+    answers: { 200: 'AuditContext' },
+    errors: ['validation_failed', 'not_found'],
+  })
+  async get(@Req() request: FastifyRequest, @Res() reply: FastifyReply): Promise<void> {
+    const { org, contextName } = request.params as ContextPath;
+    checkContextName(contextName);
+    checkQuery(noParameters, request);
+    sendContext(reply, org, await this.queries.execute(new GetAuditContext(org, contextName)));
+  }
+
+  /** 200 when reads show the setting; 202 when it is recorded, but the wait for the views ran out. */
+  @Put(':contextName')
+  @Guarded('manage')
+  @Documented({
+    summary: 'Set for how many days the events of an audit context are served; null: for ever',
+    path: CONTEXT_PATH,
+    conditional: true,
+    body: { 'application/json': 'AuditContextSettingsDto' },
+    answers: { 200: 'AuditContext', 202: 'AuditContext' },
+    errors: ['conflict', 'precondition_failed', 'log_unavailable', 'outcome_unknown'],
+  })
+  async put(@Req() request: FastifyRequest, @Res() reply: FastifyReply): Promise<void> {
+    const { org, contextName: name } = request.params as ContextPath;
+    checkContext(name);
+    checkQuery(noParameters, request);
+    const body = checkBody<AuditContextSettingsDto>(bodyFaults, request.body);
+    if (body.name !== undefined && body.name !== name) {
+      throw validationFailed([{ pointer: '/name', reason: 'must be the name in the path' }]);
+    }
+    const { retentionDays, id, created, version } = body;
+    const expected = preconditionOf(request, version);
+    const settings = {
+      org,
+      name,
+      retentionDays,
+      identity: { ...(id !== undefined && { id }), ...(created !== undefined && { created }) },
+      ...(expected !== undefined && { expected }),
+    };
+    const searchable = await this.commands.execute(new EditAuditContext(settings, callerOf(request)));
+    reply.code(searchable ? 200 : 202);
+    sendContext(reply, org, await this.queries.execute(new GetAuditContext(org, name)));
+  }
+}
+
+function sendContext(reply: FastifyReply, org: string, context: AuditContext): void {
+  const body = contextBody(org, context);
+  if (body.version !== undefined) reply.header('etag', entityTag(body.version));
+  reply.send(body);
+}
+
+interface ContextBody {
+  readonly kind: 'auditctx';
+  readonly name: string;
+  readonly version?: number;
+}
+
+function contextBody(org: string, { name, count, settings }: AuditContext): ContextBody {
+  const self = `/audit/org/${org}/auditctx/${name}`;
+  const links = [
+    { rel: 'self', href: self },
+    { rel: 'events', href: `/audit/org/${org}?contextName=${name}` },
+  ];
+  const set = settings === undefined ? { retentionDays: null } : JSON.parse(settings);
+  return { kind: 'auditctx', name, ...set, count, links };
+}

@@ -1,0 +1,29 @@
+import { IsFlag, IsText, IsTexts, IsWhole, Optional } from './shape.js';
+
+const OFFSET = { min: 0, max: Number.MAX_SAFE_INTEGER };
+
+/** Which part of the log the read model is compared with. */
+export class ReconcileDto {
+  @Optional() @IsFlag() repair?: boolean;
+  @Optional() @IsText({ pattern: '^(audit|control)$' }) topic?: 'audit' | 'control';
+  @Optional() @IsWhole({ min: 0, max: 1_000_000 }) partition?: number;
+  /** Offset, inclusive. */
+  @Optional() @IsWhole(OFFSET) from?: number;
+  /** Offset, exclusive. */
+  @Optional() @IsWhole(OFFSET) to?: number;
+}
+
+export class DeadLetterListDto {
+  @Optional() @IsText({ pattern: '^([1-9][0-9]{0,2}|1000)$' }) limit?: string;
+  @Optional() @IsText({ min: 1, max: 1024 }) cursor?: string;
+  /** Only those that were not replayed. */
+  @Optional() @IsText({ pattern: '^(true|false)$' }) open?: 'true' | 'false';
+  /** With the bytes of each record, in base64. */
+  @Optional() @IsText({ pattern: '^(true|false)$' }) raw?: 'true' | 'false';
+}
+
+export class ReplayDto {
+  /** `topic/partition/offset` of each; by default all that were not replayed. */
+  @Optional() @IsTexts({ min: 1, max: 1_000 }) places?: string[];
+  @Optional() @IsFlag() force?: boolean;
+}

@@ -1,0 +1,75 @@
+import type { ControlEvent, Read } from './control-events.js';
+import { checkIdentity, checkPrecondition, type Identity, type Precondition } from './precondition.js';
+
+/** The settings of an audit context. A context exists without them too, from its first event on. */
+export interface AuditContextState {
+  readonly id: string;
+  readonly org: string;
+  readonly name: string;
+  /** How long events are served after the log took them; null: for ever. */
+  readonly retentionDays: number | null;
+  /**
+   * In milliseconds: what the log took before this instant was hidden by an earlier setting. It stays hidden, so that a
+   * longer retention does not bring back what a shorter one has let go.
+   */
+  readonly hiddenBefore: number;
+  /** Counts the settings from 1. */
+  readonly version: number;
+  readonly created: string;
+  readonly lastModified: string;
+}
+
+interface RetentionSet {
+  readonly type: 'auditctx-retention-set';
+  readonly stream: `auditctx/${string}`;
+  readonly auditId: string;
+  readonly data: AuditContextState;
+}
+
+export type AuditContextEvent = RetentionSet;
+
+export function auditContextStream(org: string, name: string): `auditctx/${string}` {
+  return `auditctx/${org}/${name}`;
+}
+
+export function evolveAuditContext(_state: AuditContextState | undefined, event: AuditContextEvent): AuditContextState {
+  return event.data;
+}
+
+const DAY_MS = 24 * 60 * 60 * 1000;
+
+/** No event that the log took before this instant is served. Never moves backward while `now` does not. */
+export function servedFrom({ retentionDays, hiddenBefore }: AuditContextState, now: number): number {
+  return retentionDays === null ? hiddenBefore : Math.max(hiddenBefore, now - retentionDays * DAY_MS);
+}
+
+export interface SetRetention {
+  readonly org: string;
+  readonly name: string;
+  readonly retentionDays: number | null;
+  readonly expected?: Precondition;
+  readonly identity?: Identity;
+  readonly at: string;
+  readonly ids: Readonly<Record<'context' | 'audit', string>>;
+}
+
+/** No event where the setting is as it should be already. */
+export function decideSetRetention(read: Read, command: SetRetention): ControlEvent[] {
+  const { org, name, retentionDays, expected, identity = {}, at, ids } = command;
+  const stream = auditContextStream(org, name);
+  const before = read(stream);
+  checkPrecondition(expected, before?.version);
+  checkIdentity(identity, before);
+  if ((before?.retentionDays ?? null) === retentionDays) return [];
+  const data: AuditContextState = {
+    id: before?.id ?? ids.context,
+    org,
+    name,
+    retentionDays,
+    hiddenBefore: before ? servedFrom(before, Date.parse(at)) : 0,
+    version: (before?.version ?? 0) + 1,
+    created: before?.created ?? at,
+    lastModified: at,
+  };
+  return [{ type: 'auditctx-retention-set', stream, auditId: ids.audit, data }];
+}

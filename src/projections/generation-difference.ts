@@ -1,0 +1,126 @@
+import type { Topic } from '../event-log/event-log.js';
+import { KINDS, type KindName } from '../read-model/kinds.js';
+import type { Generation, Place, ReadModel, StoredDocument } from '../read-model/read-model.js';
+import { identifierOf } from './applied-window.js';
+import type { Expiry } from './expiry.js';
+import { type Findings, findingOf } from './findings.js';
+import { type Ends, turnOfTheLoop } from './job.js';
+import { type Stretch, scanned } from './scanned.js';
+import { isSameContent } from './stored.js';
+
+/**
+ * What the live generation has that the new one has not (`extra`), has not (`missing`), or has with other content
+ * (`altered`).
+ */
+export type GenerationProblem = 'missing' | 'altered' | 'extra';
+
+const KIND_NAMES = Object.keys(KINDS) as KindName[];
+
+/** Compares the live generation with one that was filled from the log, document by document, in the order of the log. */
+export class GenerationDifference {
+  /** Everything that comes from before these ends is compared. */
+  private ends: Ends = {};
+  compared = 0;
+
+  constructor(
+    private readonly live: Pick<ReadModel, 'scan' | 'get'>,
+    private readonly next: Pick<Generation, 'scan'>,
+    private readonly expiry: Expiry,
+    private readonly findings: Findings<GenerationProblem>,
+    private readonly signal: AbortSignal,
+  ) {}
+
+  get reached(): Ends {
+    return this.ends;
+  }
+
+  /**
+   * Goes on to these ends. The new generation has everything before them, and nothing else; in the live one everything
+   * before them is searchable, and it may go on.
+   */
+  async to(ends: Ends): Promise<void> {
+    for (const [topic, offsets] of Object.entries(ends) as [Topic, Record<string, number>][]) {
+      for (const [name, end] of Object.entries(offsets)) {
+        const partition = Number(name);
+        const from = this.ends[topic]?.[partition] ?? 0;
+        if (from >= end) continue;
+        for (const kind of KIND_NAMES) await this.compare(kind, { topic, partition, from, to: end });
+      }
+    }
+    this.ends = ends;
+  }
+
+  private async compare(kind: KindName, stretch: Stretch): Promise<void> {
+    const live = placesOf(scanned(this.live, kind, stretch, this.signal));
+    const next = placesOf(scanned(this.next, kind, stretch, this.signal));
+    let [one, other] = [await live.next(), await next.next()];
+    let places = 0;
+    while (!one.done || !other.done) {
+      const order = orderOf(one.value?.[0]?.place, other.value?.[0]?.place);
+      await this.atPlace(kind, (order <= 0 && one.value) || [], (order >= 0 && other.value) || [], stretch.to);
+      if (order <= 0) one = await live.next();
+      if (order >= 0) other = await next.next();
+      places += 1;
+      if (places % 100 === 0) await turnOfTheLoop();
+    }
+  }
+
+  private async atPlace(
+    kind: KindName,
+    live: readonly StoredDocument[],
+    next: readonly StoredDocument[],
+    end: number,
+  ): Promise<void> {
+    const left = new Map(live.map((document) => [identifierOf(kind, document), document]));
+    for (const document of next) {
+      this.compared += 1;
+      const key = identifierOf(kind, document);
+      const twin = left.get(key);
+      left.delete(key);
+      if (!twin) await this.absent(kind, document, end);
+      else if (twin.misplaced || !isSameContent(twin, document)) this.note('altered', kind, document);
+    }
+    for (const document of left.values()) this.note('extra', kind, document);
+  }
+
+  private async absent(kind: KindName, document: StoredDocument, end: number): Promise<void> {
+    if (await this.hasMovedOn(kind, document, end)) return;
+    this.note('missing', kind, document);
+  }
+
+  /** The live generation may have taken up a newer state of the same document meanwhile. */
+  private async hasMovedOn(kind: KindName, { org, id, place }: StoredDocument, end: number): Promise<boolean> {
+    try {
+      const found = (await this.live.get(kind, org, id))?.place;
+      return found?.topic === place.topic && found.partition === place.partition && found.offset >= end;
+    } catch {
+      // It is there, but cannot be read.
+      return false;
+    }
+  }
+
+  private note(problem: GenerationProblem, kind: KindName, document: StoredDocument): void {
+    if (!this.expiry.has(kind, document)) this.findings.add(findingOf(problem, kind, document));
+  }
+}
+
+/** The documents of each place. */
+async function* placesOf(pages: AsyncIterable<readonly StoredDocument[]>): AsyncGenerator<StoredDocument[]> {
+  let group: StoredDocument[] = [];
+  for await (const page of pages) {
+    for (const document of page) {
+      if (group[0] && orderOf(group[0].place, document.place) !== 0) {
+        yield group;
+        group = [];
+      }
+      group.push(document);
+    }
+  }
+  if (group.length > 0) yield group;
+}
+
+/** Places of one partition; no place comes last. */
+function orderOf(one: Place | undefined, other: Place | undefined): number {
+  if (!one || !other) return Number(!one) - Number(!other);
+  return one.offset - other.offset || one.ordinal - other.ordinal;
+}

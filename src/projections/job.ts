@@ -1,0 +1,46 @@
+import { setImmediate } from 'node:timers/promises';
+import type { Offsets, Topic } from '../event-log/event-log.js';
+import { UnreadableRecord } from '../event-log/record-schema.js';
+import { GenerationLost, GenerationSealed } from '../read-model/read-model.js';
+import { untilDone } from '../retry.js';
+
+/** How far a long work is: `done` of `total` records in this phase, as far as is known. */
+export type Tell = (phase: string, done: number, total: number) => void;
+
+/** Places in the log: next offsets by topic. */
+export type Ends = Readonly<Partial<Record<Topic, Offsets>>>;
+
+/** Offsets are dense enough to be counted. */
+export function distance(from: Ends, to: Ends): number {
+  let sum = 0;
+  for (const [topic, offsets] of Object.entries(to)) {
+    for (const [partition, end] of Object.entries(offsets)) {
+      sum += Math.max(0, end - (from[topic as Topic]?.[Number(partition)] ?? 0));
+    }
+  }
+  return sum;
+}
+
+/** Lets everything else run that waits: requests, publishes, the projections. */
+export function turnOfTheLoop(): Promise<void> {
+  return setImmediate();
+}
+
+/** About a quarter of a minute in all. */
+const ATTEMPTS = 8;
+
+/**
+ * Repeats work that changes nothing when it is repeated, because a store may be away for a moment in the middle of hours.
+ * Throws what still fails then, and at once what will not pass; throws when the signal aborts.
+ */
+export async function patiently<Result>(signal: AbortSignal, work: () => Promise<Result>): Promise<Result> {
+  let failures = 0;
+  const result = await untilDone(signal, work, (error) => {
+    failures += 1;
+    const final = [GenerationLost, GenerationSealed, UnreadableRecord].some((kind) => error instanceof kind);
+    if (final || failures >= ATTEMPTS) throw error;
+  });
+  // Only then is there no result.
+  signal.throwIfAborted();
+  return result as Result;
+}

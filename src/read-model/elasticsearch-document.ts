@@ -1,0 +1,149 @@
+import { createHash } from 'node:crypto';
+import type { Topic } from '../event-log/event-log.js';
+import { KINDS, type Kind, type KindName } from './kinds.js';
+import type { Document, Fields, FieldValue, Place, StoredDocument, Write } from './read-model.js';
+
+/** A document, or a pointer to one, as it is stored. */
+export interface Stored {
+  readonly org: string;
+  readonly id: string;
+  /** `topic/partition` */
+  readonly partition: string;
+  readonly offset: number;
+  readonly ordinal: number;
+  readonly time: number;
+  readonly hash?: string;
+  readonly deleted?: boolean;
+  readonly fields: Readonly<Record<string, FieldValue>>;
+  /** The text as a string, so that Elasticsearch neither parses nor indexes nor alters it. */
+  readonly source: string;
+}
+
+export type Limits = ReadonlyMap<string, number>;
+
+const MOST_ID_BYTES = 512;
+
+/** Identifiers are those of an organization: the same one of two are two documents. */
+export function documentId(org: string, id: string): string {
+  const whole = `${org.replaceAll('%', '%25').replaceAll('/', '%2F')}/${id}`;
+  if (Buffer.byteLength(whole) <= MOST_ID_BYTES) return whole;
+  return createHash('sha256').update(whole).digest('base64url');
+}
+
+const UUID_V7 = /^[0-9a-f]{8}-[0-9a-f]{4}-7[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$/;
+
+/** The month that an identifier names by itself: a UUIDv7 begins with its time. */
+export function monthIn(id: string): string | undefined {
+  return UUID_V7.test(id) ? monthOf(Number.parseInt(id.slice(0, 8) + id.slice(9, 13), 16)) : undefined;
+}
+
+/** `YYYY.MM` */
+export function monthOf(ms: number): string {
+  const time = new Date(ms);
+  return `${String(time.getUTCFullYear()).padStart(4, '0')}.${String(time.getUTCMonth() + 1).padStart(2, '0')}`;
+}
+
+/** Where a document of a kind that is stored by month belongs. */
+export function homeOf({ id, place }: { readonly id: string; readonly place: Place }): string {
+  return monthIn(id) ?? monthOf(place.time);
+}
+
+export function partitionName({ topic, partition }: { readonly topic: Topic; readonly partition: number }): string {
+  return `${topic}/${partition}`;
+}
+
+/** Throws for what no document of the kind may hold. */
+export function checkWrite(write: Write): void {
+  const { fields } = KINDS[write.kind] as Kind;
+  const { offset, ordinal, time, partition } = write.place;
+  if (![offset, ordinal, time, partition].every(Number.isSafeInteger)) throw new Error('a place is of whole numbers');
+  for (const [field, value] of Object.entries(write.op === 'delete' ? {} : write.fields)) {
+    if (!Object.hasOwn(fields, field)) throw new Error(`${write.kind} has no field ${field}`);
+    if (value === undefined) continue;
+    const fits = fields[field] === 'time' ? Number.isSafeInteger(value) : typeof value === 'string';
+    if (!fits) throw new Error(`${field} of ${write.kind} is a ${fields[field]}`);
+  }
+}
+
+/** The document as JSON on one line. */
+export function storedText(write: Write): string {
+  const content = write.op === 'delete' ? { deleted: true, fields: {}, source: '' } : contentOf(write);
+  return JSON.stringify({ ...placed(write), ...content });
+}
+
+function contentOf(write: Exclude<Write, { readonly op: 'delete' }>) {
+  const hash = write.op === 'create' ? write.hash : undefined;
+  return { ...(hash !== undefined && { hash }), fields: write.fields, source: write.source };
+}
+
+/** What tells of a keyed event where it stands, what it is, and when it expires. */
+export function pointerText(write: Write & { readonly op: 'create' }): string {
+  const { expiresBy = '' }: Kind = KINDS[write.kind];
+  const { [expiresBy]: value } = write.fields;
+  const { hash } = write;
+  return JSON.stringify({
+    ...placed(write),
+    ...(hash !== undefined && { hash }),
+    fields: { ...(value !== undefined && { [expiresBy]: value }) },
+  });
+}
+
+function placed({ org, id, place }: Write) {
+  const { offset, ordinal, time } = place;
+  return { org, id, partition: partitionName(place), offset, ordinal, time };
+}
+
+export function placeIn({ partition, offset, ordinal, time }: Stored): Place {
+  const slash = partition.lastIndexOf('/');
+  const topic = partition.slice(0, slash) as Topic;
+  return { topic, partition: Number(partition.slice(slash + 1)), offset, ordinal, time };
+}
+
+export function isAt(stored: Pick<Stored, 'partition' | 'offset' | 'ordinal'>, place: Place): boolean {
+  return (
+    stored.partition === partitionName(place) && stored.offset === place.offset && stored.ordinal === place.ordinal
+  );
+}
+
+/** Whether a document with these fields, which the log took at this time, has expired. */
+export function hasExpired(kind: KindName, limits: Limits, fields: Fields, time: number): boolean {
+  if (limits.size === 0) return false;
+  const { expiresBy = '' }: Kind = KINDS[kind];
+  const limit = limits.get(fields[expiresBy] as string);
+  return limit !== undefined && time < limit;
+}
+
+export function documentOf(stored: Stored): Document {
+  return { id: stored.id, place: placeIn(stored), fields: stored.fields, source: stored.source };
+}
+
+export function storedDocument(stored: Stored, location: Location, misplaced: boolean): StoredDocument {
+  const { org, hash, deleted = false } = stored;
+  return {
+    org,
+    ...documentOf(stored),
+    ...(hash !== undefined && { hash }),
+    deleted,
+    location: locationText(location),
+    misplaced,
+  };
+}
+
+export interface Location {
+  readonly index: string;
+  readonly id: string;
+}
+
+function locationText({ index, id }: Location): string {
+  return `${index}/${id}`;
+}
+
+export function locationIn(text: string): Location {
+  const slash = text.indexOf('/');
+  return { index: text.slice(0, slash), id: text.slice(slash + 1) };
+}
+
+/** The name of a kind's field in the index. */
+export function termField(field: string): string {
+  return `fields.${field}`;
+}

@@ -1,0 +1,156 @@
+import type { Clock } from '../clock.js';
+import type { Offsets, Topic } from '../event-log/event-log.js';
+import { applyWrites, locationOf, type Target } from './elasticsearch-apply.js';
+import { isMissing } from './elasticsearch-client.js';
+import { checkWrite, homeOf, type Limits, locationIn, monthOf } from './elasticsearch-document.js';
+import { MonthDropper } from './elasticsearch-drop.js';
+import { Months } from './elasticsearch-months.js';
+import { isMonthly } from './elasticsearch-names.js';
+import { ProgressKeeper } from './elasticsearch-progress.js';
+import { overwriteDocument, removeDocument } from './elasticsearch-repair.js';
+import { findStrays, scanRange } from './elasticsearch-scan.js';
+import { limitsOf, type Reader } from './elasticsearch-search.js';
+import { appliedBounds, Searchable } from './elasticsearch-searchable.js';
+import { sweepDocuments } from './elasticsearch-sweep.js';
+import type { KindName } from './kinds.js';
+import {
+  type Generation,
+  GenerationLost,
+  GenerationSealed,
+  type Outcome,
+  type Progress,
+  type ScanRange,
+  type StoredDocument,
+  type Write,
+} from './read-model.js';
+
+/** One generation, live or not, as one process writes to it. */
+export class ElasticsearchGeneration implements Generation {
+  private readonly keeper: ProgressKeeper;
+  private readonly months: Months;
+  private readonly searchable: Searchable;
+  /** Whether it was sealed when it was last written to. */
+  private isSealed = false;
+  private hasEnded = false;
+
+  constructor(
+    private readonly reader: Reader,
+    readonly number: number,
+    isLive: boolean,
+    private readonly clock: Clock,
+  ) {
+    const { es, catalog } = reader;
+    this.keeper = new ProgressKeeper(es, catalog, number, clock);
+    this.months = new Months(catalog, this.keeper, number, isLive);
+    this.searchable = new Searchable(es, catalog, this.keeper, number);
+  }
+
+  /** Takes nothing any more: it has become the live one, where others write too, or is to be removed. */
+  end(): void {
+    this.hasEnded = true;
+  }
+
+  async apply(topic: Topic, writes: readonly Write[], progress: Offsets): Promise<Outcome[]> {
+    if (this.hasEnded) throw new GenerationLost(`generation ${this.number} takes nothing here any more`);
+    for (const write of writes) checkWrite(write);
+    try {
+      // The documents of a batch that is tried again and again need not be sent each time.
+      if (this.isSealed) await this.keeper.requireOpen();
+      const codes = await this.write(writes, (target) => applyWrites(target, writes));
+      await this.keeper.advance(topic, progress);
+      this.isSealed = false;
+      this.noteApplied(topic, writes, progress);
+      return writes.map(({ id }, at) => ({ code: codes[at] ?? 'applied', id }));
+    } catch (error) {
+      if (error instanceof GenerationSealed) this.isSealed = true;
+      throw error;
+    }
+  }
+
+  async progress(topic: Topic): Promise<Progress> {
+    const all = await this.keeper.read();
+    this.searchable.addOthers(all);
+    const own = Object.entries(all).filter(([partition]) => partition.startsWith(`${topic}/`));
+    const next = own.map(([partition, offset]) => [partition.slice(topic.length + 1), offset]);
+    return { generation: this.number, next: Object.fromEntries(next) };
+  }
+
+  refresh(): Promise<void> {
+    return this.searchable.refresh();
+  }
+
+  async sweep(signal: AbortSignal): Promise<number> {
+    const { es, catalog, retention } = this.reader;
+    const now = this.clock.now();
+    const removed = await sweepDocuments(this.target(), retention, signal);
+    this.searchable.add(removed.keys(), {});
+    // Which months are empty shows only now.
+    if (removed.size > 0) await this.refresh();
+    if (!signal.aborted) await new MonthDropper(es, catalog, this.number).dropEmpty(monthOf(now), now);
+    return removed.values().reduce((sum, count) => sum + count, 0);
+  }
+
+  scan(kind: KindName, range: ScanRange): Promise<readonly StoredDocument[]> {
+    return scanRange(this.target(), kind, range);
+  }
+
+  strays(
+    kind: KindName,
+    ends: Readonly<Partial<Record<Topic, Offsets>>>,
+    limit: number,
+  ): Promise<readonly StoredDocument[]> {
+    return findStrays(this.target(), kind, ends, limit);
+  }
+
+  async overwrite(write: Write): Promise<void> {
+    checkWrite(write);
+    await this.write([write], (target) => overwriteDocument(target, write));
+    this.noteApplied(write.place.topic, [write], {});
+  }
+
+  async remove(kind: KindName, document: StoredDocument): Promise<void> {
+    await removeDocument(this.target(), kind, document);
+    this.searchable.add([locationIn(document.location).index], {});
+  }
+
+  /** Does the work once the indices of these writes are there; again where one of them was dropped meanwhile. */
+  private async write<Result>(writes: readonly Write[], work: (target: Target) => Promise<Result>): Promise<Result> {
+    const months = writes.filter(({ kind }) => isMonthly(kind)).map(homeOf);
+    const attempt = async () => {
+      await this.months.ensure(months);
+      return work(this.target());
+    };
+    try {
+      return await attempt();
+    } catch (error) {
+      if (!isMissing(error)) throw error;
+      this.months.forget();
+      await this.reader.catalog.require(this.number);
+      return attempt();
+    }
+  }
+
+  private noteApplied(topic: Topic, writes: readonly Write[], progress: Offsets): void {
+    const target = this.target();
+    const indices = new Set(writes.map((write) => locationOf(target, write).index));
+    this.searchable.add(indices, appliedBounds(topic, writes, progress));
+  }
+
+  /** What has expired is asked once for all that is done with it. */
+  private target(): Target {
+    const { es, catalog } = this.reader;
+    const known = new Map<string, Limits>();
+    return {
+      es,
+      names: catalog.names,
+      generation: this.number,
+      require: () => catalog.require(this.number),
+      limits: (kind, org) => {
+        const key = `${kind}/${org}`;
+        const limits = known.get(key) ?? limitsOf(this.reader, kind, org);
+        known.set(key, limits);
+        return limits;
+      },
+    };
+  }
+}

@@ -1,0 +1,130 @@
+import type { Clock } from '../clock.js';
+import type { Offsets, Topic } from '../event-log/event-log.js';
+import type { Version } from './elasticsearch-bulk.js';
+import type { Catalog } from './elasticsearch-catalog.js';
+import { type Elasticsearch, ElasticsearchFault, isMissing } from './elasticsearch-client.js';
+import { partitionName } from './elasticsearch-document.js';
+import { coalesced, type Nexts, readState, writeState } from './elasticsearch-state.js';
+import { GenerationLost, GenerationSealed } from './read-model.js';
+
+const MOST_ATTEMPTS = 50;
+
+/**
+ * How far the log is in one generation: one document for all partitions, which every writer replaces only in the version
+ * that it has read. So progress never goes backward and never skips, nobody writes to what was set back or made anew
+ * without noticing, and a seal that writes the document once has the last word over every write under way.
+ */
+export class ProgressKeeper {
+  private known: { readonly value: Nexts; readonly version: Version } | undefined;
+  private queue: Nexts[] = [];
+  private readonly write = coalesced(() => this.writeQueued());
+
+  constructor(
+    private readonly es: Elasticsearch,
+    private readonly catalog: Catalog,
+    private readonly generation: number,
+    private readonly clock: Clock,
+  ) {}
+
+  /** What is stored; from now on nothing less is expected to be there. */
+  async read(): Promise<Nexts> {
+    const found = await this.stored();
+    this.known = found;
+    return found.value;
+  }
+
+  /**
+   * Resolves when what is stored is at least this. Throws `GenerationLost` where the generation is gone or was set back,
+   * `GenerationSealed` while nothing may be written to it.
+   */
+  advance(topic: Topic, next: Offsets): Promise<void> {
+    const named = Object.entries(next).map(([partition, offset]) => [
+      partitionName({ topic, partition: Number(partition) }),
+      offset,
+    ]);
+    this.queue.push(Object.fromEntries(named));
+    return this.write();
+  }
+
+  /** Throws what `advance` throws, and writes nothing. */
+  async requireOpen(): Promise<void> {
+    const { names } = this.catalog;
+    const alias = names.writer(names.progress(this.generation));
+    try {
+      await this.es.request('GET', `/_alias/${alias}`);
+    } catch (error) {
+      if (!isMissing(error)) throw error;
+      await this.explain();
+    }
+  }
+
+  private async writeQueued(): Promise<void> {
+    const queued = this.queue.splice(0);
+    for (let attempt = 0; attempt < MOST_ATTEMPTS; attempt += 1) {
+      this.known ??= await this.stored();
+      const { value, version } = this.known;
+      const wanted = queued.reduce(later, value);
+      if (wanted === value) return this.requireOpen();
+      if (await this.replace(wanted, version)) return;
+    }
+    throw new ElasticsearchFault('others kept writing the progress of the read model', 409, 'progress_contended');
+  }
+
+  /** Whether it was written; where it was not, what is known now is what is there. */
+  private async replace(value: Nexts, over: Version): Promise<boolean> {
+    const { names } = this.catalog;
+    try {
+      const alias = names.writer(names.progress(this.generation));
+      const version = await writeState(this.es, alias, 'progress', value, over);
+      if (version) this.known = { value, version };
+      else await this.reload();
+      return version !== undefined;
+    } catch (error) {
+      if (!isMissing(error)) throw error;
+      await this.explain();
+      return false;
+    }
+  }
+
+  private async reload(): Promise<void> {
+    const found = await this.stored();
+    for (const [partition, next] of Object.entries(this.known?.value ?? {})) {
+      if ((found.value[partition] ?? -1) < next) {
+        throw new GenerationLost(`generation ${this.generation} of the read model was set back`);
+      }
+    }
+    this.known = found;
+  }
+
+  private async stored(): Promise<{ value: Nexts; version: Version }> {
+    const { names } = this.catalog;
+    try {
+      return await readState(this.es, names.progress(this.generation), 'progress');
+    } catch (error) {
+      if (!isMissing(error)) throw error;
+      throw new GenerationLost(`generation ${this.generation} of the read model is not there any more`);
+    }
+  }
+
+  /** The alias for writing is not there: throws why, or sees to it that it is there again. */
+  private async explain(): Promise<void> {
+    const { names } = this.catalog;
+    const index = names.progress(this.generation);
+    const { aliases, isLive } = await this.catalog.require(this.generation);
+    if (aliases.includes(names.writer(index))) return;
+    const seals = aliases.filter((alias) => names.sealedUntil(this.generation, alias) !== undefined);
+    if (!isLive || seals.length === 0) throw new GenerationLost(`generation ${this.generation} is live no more`);
+    if (seals.some((seal) => (names.sealedUntil(this.generation, seal) ?? 0) > this.clock.now())) {
+      throw new GenerationSealed(`generation ${this.generation} of the read model is about to be replaced`);
+    }
+    const lapse = [...seals.map((drop) => ({ drop, on: index })), { add: names.writer(index), on: index }];
+    // Where a seal is gone already somebody else was first: the next attempt shows with what end.
+    await this.catalog.change(lapse).catch((error) => (isMissing(error) ? undefined : Promise.reject(error)));
+  }
+}
+
+/** The one itself where the other has nothing later. */
+function later(one: Nexts, other: Nexts): Nexts {
+  const ahead = Object.entries(other).filter(([partition, next]) => (one[partition] ?? -1) < next);
+  return ahead.length === 0 ? one : { ...one, ...Object.fromEntries(ahead) };
+}

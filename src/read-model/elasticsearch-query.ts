@@ -1,0 +1,111 @@
+import { type Elasticsearch, ElasticsearchFault } from './elasticsearch-client.js';
+import { type Limits, type Stored, termField } from './elasticsearch-document.js';
+import { LONGEST_TERM } from './elasticsearch-mapping.js';
+import { isMonthly } from './elasticsearch-names.js';
+import { KINDS, type Kind, type KindName } from './kinds.js';
+import type { Filter, SearchQuery } from './read-model.js';
+
+export type Query = Readonly<Record<string, unknown>>;
+
+const NOTHING: Query = { match_none: {} };
+
+/**
+ * The documents of one organization that match all filters and have not expired. Values stand where Elasticsearch takes
+ * them for nothing but values, and names are those of `KINDS`.
+ */
+export function matching(kind: KindName, query: Pick<SearchQuery, 'org' | 'filters'>, limits: Limits): Query {
+  const { org, filters } = query;
+  return {
+    bool: {
+      filter: [exactly('org', org), ...filters.map((filter) => filterQuery(kind, filter))],
+      must_not: [...(isMonthly(kind) ? [] : [{ term: { deleted: true } }]), ...expired(kind, filters, limits)],
+    },
+  };
+}
+
+/** Throws for a field that the kind does not have. */
+export function typeOf(kind: KindName, field: string): 'keyword' | 'time' {
+  const { fields }: Kind = KINDS[kind];
+  const type = Object.hasOwn(fields, field) ? fields[field] : undefined;
+  if (type === undefined) throw new Error(`${kind} has no field ${field}`);
+  return type;
+}
+
+function filterQuery(kind: KindName, { field, op, value }: Filter): Query {
+  const type = typeOf(kind, field);
+  const isOfType = type === 'time' ? Number.isFinite(value) : typeof value === 'string';
+  if (!isOfType) return NOTHING;
+  if (typeof value === 'string' && value.length > LONGEST_TERM) {
+    throw new Error(`a filter has at most ${LONGEST_TERM} characters`);
+  }
+  if (op === '=') return exactly(termField(field), value);
+  if (typeof value === 'string' && !value.isWellFormed()) return NOTHING;
+  return { range: { [termField(field)]: { [op === '<' ? 'lt' : 'gte']: value } } };
+}
+
+/** A text with half a character is in no document; JSON would turn it into another. */
+function exactly(field: string, value: string | number): Query {
+  return typeof value === 'string' && !value.isWellFormed() ? NOTHING : { term: { [field]: value } };
+}
+
+/** What has expired, of what the filters let through. Equal limits share a condition. */
+function expired(kind: KindName, filters: readonly Filter[], limits: Limits): Query[] {
+  const { expiresBy = '' }: Kind = KINDS[kind];
+  const only = filters.find(({ field, op }) => field === expiresBy && op === '=')?.value;
+  const valuesOf = new Map<number, string[]>();
+  for (const [value, limit] of limits) {
+    if (limit <= 0 || (only !== undefined && only !== value)) continue;
+    const values = valuesOf.get(limit);
+    if (values) values.push(value);
+    else valuesOf.set(limit, [value]);
+  }
+  return [...valuesOf].map(([limit, values]) => expiredBefore(kind, values, limit));
+}
+
+/** What the log took before the instant, of these values of the field that the kind expires by. */
+export function expiredBefore(kind: KindName, values: readonly string[], limit: number): Query {
+  const { expiresBy = '' }: Kind = KINDS[kind];
+  return { bool: { filter: [{ terms: { [termField(expiresBy)]: values } }, { range: { time: { lt: limit } } }] } };
+}
+
+export interface Hit {
+  readonly _index: string;
+  readonly _id: string;
+  readonly _source?: Stored;
+  readonly _seq_no?: number;
+  readonly _primary_term?: number;
+  readonly sort?: readonly (string | number)[];
+  readonly fields?: Readonly<Record<string, readonly unknown[]>>;
+}
+
+export interface Found {
+  readonly hits: readonly Hit[];
+  readonly aggregations: unknown;
+  /** How many shards were asked: none where there is no index. */
+  readonly shards: number;
+}
+
+export interface SearchAnswer {
+  readonly timed_out: boolean;
+  readonly _shards: { readonly total: number; readonly failed: number };
+  readonly hits?: { readonly hits?: readonly Hit[] };
+  readonly aggregations?: unknown;
+}
+
+/** What a search is told besides its query: to fail where a part cannot be searched; a closed index is one. */
+export const WHOLE = { allow_partial_search_results: false, expand_wildcards: 'open,closed' } as const;
+
+/** Rejects when any shard did not answer: an answer is whole, or none. */
+export async function searchIn(es: Elasticsearch, indices: string, body: object): Promise<Found> {
+  const path = `/${indices}/_search`;
+  return foundIn(
+    await es.request<SearchAnswer>('POST', path, { body: { track_total_hits: false, ...body }, query: WHOLE }),
+  );
+}
+
+export function foundIn({ timed_out, _shards, hits, aggregations }: SearchAnswer): Found {
+  if (timed_out || _shards.failed > 0) {
+    throw new ElasticsearchFault(`${_shards.failed} shards of ${_shards.total} did not answer`, 503, 'partial_answer');
+  }
+  return { hits: hits?.hits ?? [], aggregations, shards: _shards.total };
+}

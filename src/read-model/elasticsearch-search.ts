@@ -1,0 +1,151 @@
+import { type Found, getAll } from './elasticsearch-bulk.js';
+import type { Catalog } from './elasticsearch-catalog.js';
+import { type Elasticsearch, isMissing } from './elasticsearch-client.js';
+import {
+  documentId,
+  documentOf,
+  hasExpired,
+  type Limits,
+  type Location,
+  monthIn,
+  monthOf,
+  type Stored,
+  termField,
+} from './elasticsearch-document.js';
+import { isMonthly } from './elasticsearch-names.js';
+import { type Hit, matching, searchIn, typeOf } from './elasticsearch-query.js';
+import { KINDS, type Kind, type KindName } from './kinds.js';
+import type { Cursor, Document, Order, Page, Retention, SearchQuery } from './read-model.js';
+
+/** What reads of the live generation need. */
+export interface Reader {
+  readonly es: Elasticsearch;
+  readonly catalog: Catalog;
+  readonly retention: Retention;
+}
+
+export function limitsOf({ retention }: Pick<Reader, 'retention'>, kind: KindName, org: string): Limits {
+  return (KINDS[kind] as Kind).expiresBy === undefined ? new Map() : retention.limits(kind, org);
+}
+
+/** As last written, searchable or not. */
+export async function getDocument(
+  reader: Reader,
+  kind: KindName,
+  org: string,
+  id: string,
+): Promise<Document | undefined> {
+  if (!org.isWellFormed() || !id.isWellFormed()) return undefined;
+  const stored = (await getStored(reader, kind, documentId(org, id), id))?.stored;
+  if (stored?.org !== org || stored.deleted) return undefined;
+  return hasExpired(kind, limitsOf(reader, kind, org), stored.fields, stored.time) ? undefined : documentOf(stored);
+}
+
+async function getStored(reader: Reader, kind: KindName, documentId: string, id: string): Promise<Found | undefined> {
+  const { names } = reader.catalog;
+  if (!isMonthly(kind)) return getOne(reader, { index: names.liveDocuments(kind), id: documentId });
+  const month = monthIn(id);
+  if (month !== undefined) return getOne(reader, { index: names.liveMonth(month), id: documentId });
+  const pointer = await getOne(reader, { index: names.liveKeys, id: documentId });
+  const generation = pointer && names.generationIn(pointer.location.index);
+  if (pointer === undefined || generation === undefined) return undefined;
+  const index = names.month(generation, monthOf(pointer.stored.time));
+  const found = await getOne(reader, { index, id: documentId });
+  // Where the pointer leads to something else by now, what it led to is not there.
+  return found && samePlace(found.stored, pointer.stored) ? found : undefined;
+}
+
+function samePlace(one: Stored, other: Stored): boolean {
+  return one.partition === other.partition && one.offset === other.offset && one.ordinal === other.ordinal;
+}
+
+async function getOne({ es, catalog }: Reader, location: Location): Promise<Found | undefined> {
+  try {
+    return (await getAll(es, [location]))[0];
+  } catch (error) {
+    if (!isMissing(error)) throw error;
+    // A month without documents has no index; without a live generation nothing can be said.
+    await catalog.requireLive();
+    return undefined;
+  }
+}
+
+/** One page in the order of a field. */
+export async function searchByField(reader: Reader, kind: KindName, query: SearchQuery): Promise<Page> {
+  const { limit, offset = 0, cursor } = query;
+  const order = sortOf(kind, query.order as Exclude<Order, 'received'>);
+  const after = cursor && afterOf(kind, order.field, cursor);
+  const base = matching(kind, query, limitsOf(reader, kind, query.org));
+  const hits = await searchLive(reader, kind, {
+    query: { bool: { filter: [base, { exists: { field: order.name } }] } },
+    sort: [{ [order.name]: order.word }, { id: order.word }],
+    size: limit + 1,
+    ...(offset > 0 && { from: offset }),
+    ...(after && { search_after: after }),
+  });
+  const items = hits.slice(0, limit).map(documentIn);
+  const last = items.at(-1);
+  const next: Cursor | undefined = last ? { after: [last.fields[order.field] ?? '', last.id] } : cursor;
+  return { items, more: hits.length > items.length, ...(next && { cursor: next }) };
+}
+
+async function searchLive({ es, catalog }: Reader, kind: KindName, body: object): Promise<readonly Hit[]> {
+  try {
+    return (await searchIn(es, catalog.names.liveDocuments(kind), body)).hits;
+  } catch (error) {
+    // Before the first document of the first month there is nothing of that name.
+    if (!isMissing(error) || !isMonthly(kind)) throw error;
+    await catalog.requireLive();
+    return [];
+  }
+}
+
+/** Only what lists are sorted by has what Elasticsearch sorts with. */
+function sortOf(kind: KindName, { field, direction }: Exclude<Order, 'received'>) {
+  const { sort, countBy }: Kind = KINDS[kind];
+  const sortable = typeOf(kind, field) === 'time' || field === sort || field === countBy;
+  if (!sortable) throw new Error(`${kind} is not ordered by ${field}`);
+  return { field, name: termField(field), word: direction === 'ascending' ? 'asc' : 'desc' };
+}
+
+function afterOf(kind: KindName, field: string, cursor: Cursor) {
+  if (!('after' in cursor)) throw new Error('the cursor is of another order');
+  const [value] = cursor.after;
+  const isOfType = typeof value === (typeOf(kind, field) === 'time' ? 'number' : 'string');
+  if (!isOfType) throw new Error('the cursor is of another order');
+  return cursor.after;
+}
+
+function documentIn({ _source }: Hit): Document {
+  return documentOf(_source as Stored);
+}
+
+const VALUES_A_PAGE = 10_000;
+
+interface Buckets {
+  readonly by: {
+    readonly after_key?: { readonly value: string };
+    readonly buckets: readonly { readonly key: { readonly value: string }; readonly doc_count: number }[];
+  };
+}
+
+/** All pages of it are of one generation. */
+export async function countByValue(reader: Reader, kind: KindName, org: string): Promise<ReadonlyMap<string, number>> {
+  const { countBy }: Kind = KINDS[kind];
+  const counts = new Map<string, number>();
+  if (countBy === undefined) return counts;
+  const { es, catalog } = reader;
+  const generation = await catalog.requireLive();
+  const indices = catalog.names.documents(generation, kind);
+  const query = matching(kind, { org, filters: [] }, limitsOf(reader, kind, org));
+  const sources = [{ value: { terms: { field: termField(countBy) } } }];
+  for (let after: { readonly value: string } | undefined; ; ) {
+    const composite = { size: VALUES_A_PAGE, sources, ...(after && { after }) };
+    const { aggregations, shards } = await searchIn(es, indices, { size: 0, query, aggs: { by: { composite } } });
+    if (shards === 0) await catalog.requireLive(generation);
+    const buckets = (aggregations as Buckets | undefined)?.by.buckets ?? [];
+    for (const { key, doc_count } of buckets) counts.set(key.value, doc_count);
+    if (buckets.length < VALUES_A_PAGE) return counts;
+    after = (aggregations as Buckets).by.after_key;
+  }
+}

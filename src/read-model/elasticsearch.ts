@@ -1,0 +1,247 @@
+import type { Logger } from 'pino';
+import { type Clock, systemClock } from '../clock.js';
+import { ControlError } from '../errors.js';
+import { type Offsets, StoreUnusable, type Topic } from '../event-log/event-log.js';
+import { Catalog } from './elasticsearch-catalog.js';
+import {
+  Elasticsearch,
+  type ElasticsearchConnection,
+  ElasticsearchFault,
+  isFault,
+  steadyRead,
+} from './elasticsearch-client.js';
+import { ElasticsearchGeneration } from './elasticsearch-generation.js';
+import { type Identity, MAPPING_VERSION } from './elasticsearch-mapping.js';
+import { Names } from './elasticsearch-names.js';
+import { Succession } from './elasticsearch-next.js';
+import { lastReceived, searchReceived } from './elasticsearch-received.js';
+import { countByValue, getDocument, type Reader, searchByField } from './elasticsearch-search.js';
+import type { KindName } from './kinds.js';
+import {
+  type Document,
+  GenerationLost,
+  KEEP_ALL,
+  type LastPage,
+  type LastQuery,
+  type NextGeneration,
+  type Outcome,
+  type Page,
+  type Progress,
+  type ReadModel,
+  type Retention,
+  type ScanRange,
+  type SearchQuery,
+  type StoredDocument,
+  type Write,
+} from './read-model.js';
+
+export interface ElasticsearchReadModelOptions extends ElasticsearchConnection {
+  /** The name of every index and alias begins with it, so that several services can share a cluster. */
+  readonly indexPrefix?: string;
+  /** The log that the documents come from. */
+  readonly logId: string;
+  readonly retention?: Retention;
+  /** Primary shards of each month made from now on. */
+  readonly shards?: number;
+  readonly replicas?: number;
+  /**
+   * Opens also where the live generation cannot be used because it was made from another log or by another version: then
+   * everything but `begin` and `close` throws `StoreUnusable`, until a generation begun here is promoted.
+   */
+  readonly forRebuild?: boolean;
+  readonly logger: Logger;
+  readonly clock?: Clock;
+}
+
+/** Whoever waits for Elasticsearch tries again soon, and wants to know why not yet. */
+const OPEN_MS = 5_000;
+
+const MOST_ATTEMPTS = 20;
+
+const DEFAULTS = { indexPrefix: 'control-', shards: 1, replicas: 1, retention: KEEP_ALL, clock: systemClock };
+
+/** The read model in Elasticsearch, shared by any number of processes. */
+export class ElasticsearchReadModel implements ReadModel {
+  /** A refresh makes a segment of every index that was written to: cheap ten times a second, not a thousand. */
+  static readonly refreshMs = { waited: 100, idle: 1_000 };
+  readonly refreshMs = ElasticsearchReadModel.refreshMs;
+
+  /**
+   * Rejects soon with a `ControlError` where Elasticsearch is not there yet, or does not let it in. Throws `StoreUnusable`
+   * where what is live cannot be used.
+   */
+  static async open(options: ElasticsearchReadModelOptions): Promise<ElasticsearchReadModel> {
+    const { logId, shards, replicas, indexPrefix, retention, clock } = { ...DEFAULTS, ...options };
+    const es = new Elasticsearch(options);
+    const identity = { logId, version: MAPPING_VERSION };
+    const catalog = new Catalog(es, new Names(indexPrefix), identity, { shards, replicas }, clock);
+    const model = new ElasticsearchReadModel({ es, catalog, retention }, options, clock);
+    try {
+      await model.adopt(OPEN_MS);
+      return model;
+    } catch (error) {
+      if (options.forRebuild && error instanceof StoreUnusable) return model;
+      await es.close();
+      throw isFault(error) ? new ControlError('read_model_unavailable', error.message, {}, { cause: error }) : error;
+    }
+  }
+
+  private current: ElasticsearchGeneration | undefined;
+  private unusable: StoreUnusable | undefined;
+
+  private constructor(
+    private readonly reader: Reader,
+    private readonly options: ElasticsearchReadModelOptions,
+    private readonly clock: Clock,
+  ) {}
+
+  async get(kind: KindName, org: string, id: string): Promise<Document | undefined> {
+    this.writing();
+    return steadyRead(() => getDocument(this.reader, kind, org, id));
+  }
+
+  async search(kind: KindName, query: SearchQuery): Promise<Page> {
+    this.writing();
+    checkBounds(query);
+    return steadyRead(() => (query.order === 'received' ? searchReceived : searchByField)(this.reader, kind, query));
+  }
+
+  async last(kind: KindName, query: LastQuery): Promise<LastPage> {
+    this.writing();
+    return steadyRead(() => lastReceived(this.reader, kind, query));
+  }
+
+  async count(kind: KindName, org: string): Promise<ReadonlyMap<string, number>> {
+    this.writing();
+    return steadyRead(() => countByValue(this.reader, kind, org));
+  }
+
+  async apply(topic: Topic, writes: readonly Write[], progress: Offsets): Promise<Outcome[]> {
+    return this.writing().apply(topic, writes, progress);
+  }
+
+  /** From now on this process writes to what is live; where nothing is any more, an empty generation is made. */
+  async progress(topic: Topic): Promise<Progress> {
+    for (let attempt = 1; ; attempt += 1) {
+      const generation = await this.adopt();
+      try {
+        return await generation.progress(topic);
+      } catch (error) {
+        if (!(error instanceof GenerationLost) || attempt === MOST_ATTEMPTS) throw error;
+      }
+    }
+  }
+
+  async refresh(): Promise<void> {
+    return this.writing().refresh();
+  }
+
+  async sweep(signal: AbortSignal): Promise<number> {
+    return this.writing().sweep(signal);
+  }
+
+  async scan(kind: KindName, range: ScanRange): Promise<readonly StoredDocument[]> {
+    return this.writing().scan(kind, range);
+  }
+
+  async strays(
+    kind: KindName,
+    ends: Readonly<Partial<Record<Topic, Offsets>>>,
+    limit: number,
+  ): Promise<readonly StoredDocument[]> {
+    return this.writing().strays(kind, ends, limit);
+  }
+
+  async overwrite(write: Write): Promise<void> {
+    return this.writing().overwrite(write);
+  }
+
+  async remove(kind: KindName, document: StoredDocument): Promise<void> {
+    return this.writing().remove(kind, document);
+  }
+
+  async begin(): Promise<NextGeneration> {
+    const { es, catalog } = this.reader;
+    const number = await catalog.create((this.current?.number ?? 0) + 1);
+    await catalog.deleteLeftovers(number);
+    const next = new ElasticsearchGeneration(this.reader, number, false, this.clock);
+    const succession = new Succession(es, catalog, number, this.clock);
+    return Object.assign(next, {
+      seal: (leaseMs: number) => succession.sealLive(leaseMs),
+      promote: async () => {
+        await succession.promote();
+        next.end();
+        await this.adopt();
+      },
+      discard: async () => {
+        next.end();
+        await catalog.discard(number);
+      },
+    });
+  }
+
+  async close(): Promise<void> {
+    await this.reader.es.close();
+  }
+
+  private writing(): ElasticsearchGeneration {
+    if (this.current) return this.current;
+    throw this.unusable ?? new Error('the read model is not open');
+  }
+
+  /** The live generation, made where there is none. Throws `StoreUnusable` where it was made from something else. */
+  private async adopt(timeoutMs?: number): Promise<ElasticsearchGeneration> {
+    const { catalog } = this.reader;
+    for (let attempt = 0; attempt < MOST_ATTEMPTS; attempt += 1) {
+      const live = await catalog.liveIdentity(timeoutMs);
+      if (!live) await this.createFirst();
+      else if (this.isUsable(live.identity)) return this.switchTo(live.generation);
+      else throw this.refuse(live.identity);
+    }
+    throw new ElasticsearchFault('the read model could not be made in Elasticsearch', 409, 'first_contended');
+  }
+
+  private async createFirst(): Promise<void> {
+    const { catalog } = this.reader;
+    const number = await catalog.create((this.current?.number ?? 0) + 1);
+    if (await catalog.promoteFirst(number)) {
+      this.options.logger.warn(
+        { generation: number },
+        'there is no read model in Elasticsearch: it is filled from the log',
+      );
+    } else await catalog.discard(number);
+  }
+
+  private switchTo(generation: number): ElasticsearchGeneration {
+    if (this.current?.number === generation) return this.current;
+    this.current = new ElasticsearchGeneration(this.reader, generation, true, this.clock);
+    this.unusable = undefined;
+    return this.current;
+  }
+
+  private isUsable({ logId, version }: Partial<Identity>): boolean {
+    const { identity } = this.reader.catalog;
+    return logId === identity.logId && version === identity.version;
+  }
+
+  private refuse({ logId, version }: Partial<Identity>): StoreUnusable {
+    const { indexPrefix } = { ...DEFAULTS, ...this.options };
+    const { identity } = this.reader.catalog;
+    const why =
+      version === identity.version
+        ? `was filled from the log ${logId}, not from ${identity.logId}`
+        : `has the layout ${version} of another version of the program, not ${identity.version}`;
+    this.current = undefined;
+    this.unusable = new StoreUnusable(
+      `Elasticsearch, indices ${indexPrefix}*: the read model ${why}. ` +
+        'Fill a new one beside it and put it in its place with `svc rebuild`, or name another CONTROL_ELASTICSEARCH_INDEX_PREFIX',
+    );
+    return this.unusable;
+  }
+}
+
+function checkBounds({ limit, offset = 0, cursor }: SearchQuery): void {
+  if (!Number.isInteger(limit) || limit < 1 || limit > 1000) throw new Error('a page has 1 to 1000 documents');
+  if (!Number.isInteger(offset) || offset < 0 || offset > 10_000) throw new Error('an offset is from 0 to 10,000');
+  if (cursor && offset > 0) throw new Error('a cursor and an offset exclude each other');
+}

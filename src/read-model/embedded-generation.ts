@@ -1,0 +1,158 @@
+import type { DatabaseSync, StatementSync } from 'node:sqlite';
+import type { Offsets, Topic } from '../event-log/event-log.js';
+import { Expiry } from './embedded-expiry.js';
+import { scanRows, strayRows } from './embedded-scan.js';
+import { KIND_NAMES, metaOf, progressIn } from './embedded-schema.js';
+import { lastRows, searchRows } from './embedded-search.js';
+import { countTable, sweepTable, type Transaction } from './embedded-sweep.js';
+import { KindTable } from './embedded-table.js';
+import type { KindName } from './kinds.js';
+import {
+  type Document,
+  type Generation,
+  GenerationLost,
+  type LastPage,
+  type LastQuery,
+  type Outcome,
+  type Page,
+  type Progress,
+  type Retention,
+  type ScanRange,
+  type SearchQuery,
+  type StoredDocument,
+  type Write,
+} from './read-model.js';
+
+/** A generation is one database, and is lost when that is closed. */
+export class EmbeddedGeneration implements Generation {
+  readonly number: number;
+  private readonly expiry: Expiry;
+  private readonly tables: Readonly<Record<KindName, KindTable>>;
+  private readonly advance: StatementSync;
+
+  constructor(
+    private readonly database: DatabaseSync,
+    retention: Retention,
+  ) {
+    this.number = metaOf(database).generation;
+    this.expiry = new Expiry(database, retention);
+    this.tables = Object.fromEntries(
+      KIND_NAMES.map((kind) => [kind, new KindTable(database, kind, this.expiry)]),
+    ) as Record<KindName, KindTable>;
+    this.advance = database.prepare(
+      `INSERT INTO progress (topic, partition, next) VALUES (?, ?, ?)
+       ON CONFLICT DO UPDATE SET next = max(next, excluded.next)`,
+    );
+  }
+
+  async apply(topic: Topic, writes: readonly Write[], progress: Offsets): Promise<Outcome[]> {
+    return this.transaction(() => {
+      const outcomes = writes.map((write) => ({ code: this.tables[write.kind].apply(write), id: write.id }));
+      this.know(writes);
+      for (const [partition, next] of Object.entries(progress)) this.advance.run(topic, Number(partition), next);
+      return outcomes;
+    });
+  }
+
+  async get(kind: KindName, org: string, id: string): Promise<Document | undefined> {
+    this.open();
+    return this.tables[kind].get(org, id);
+  }
+
+  async search(kind: KindName, query: SearchQuery): Promise<Page> {
+    return searchRows(this.open(), this.expiry, kind, query);
+  }
+
+  async last(kind: KindName, query: LastQuery): Promise<LastPage> {
+    return lastRows(this.open(), this.expiry, kind, query);
+  }
+
+  async count(kind: KindName, org: string): Promise<ReadonlyMap<string, number>> {
+    return (await countTable(this.open(), this.tables[kind], this.expiry, org)) ?? lost();
+  }
+
+  async progress(topic: Topic): Promise<Progress> {
+    return { generation: this.number, next: this.reached()[topic] ?? {} };
+  }
+
+  /** The progress of every topic that has any. */
+  reached(): Readonly<Partial<Record<Topic, Offsets>>> {
+    return progressIn(this.open());
+  }
+
+  /** What is committed is found at once. */
+  async refresh(): Promise<void> {
+    this.open();
+  }
+
+  async sweep(signal: AbortSignal): Promise<number> {
+    const db = this.open();
+    let removed = 0;
+    for (const table of Object.values(this.tables)) {
+      if (db.isOpen) removed += await sweepTable(db, table, this.expiry, this.transaction, signal);
+    }
+    return removed;
+  }
+
+  async scan(kind: KindName, range: ScanRange): Promise<readonly StoredDocument[]> {
+    return scanRows(this.open(), kind, range);
+  }
+
+  async strays(
+    kind: KindName,
+    ends: Readonly<Partial<Record<Topic, Offsets>>>,
+    limit: number,
+  ): Promise<readonly StoredDocument[]> {
+    return (await strayRows(this.open(), kind, ends, limit)) ?? lost();
+  }
+
+  async overwrite(write: Write): Promise<void> {
+    this.transaction(() => {
+      this.tables[write.kind].overwrite(write);
+      this.know([write]);
+    });
+  }
+
+  async remove(kind: KindName, document: StoredDocument): Promise<void> {
+    this.transaction(() => this.tables[kind].remove(document));
+  }
+
+  /** Carries everything committed into the file itself, synced. */
+  settle(): void {
+    const done = this.open().prepare('PRAGMA wal_checkpoint(TRUNCATE)').get();
+    if (done?.busy !== 0) throw new Error(`${this.database.location()} could not be written to its end`);
+  }
+
+  close(): void {
+    if (this.database.isOpen) this.database.close();
+  }
+
+  /** A partition that has documents is known by its progress, also before it has made any. */
+  private know(writes: readonly Write[]): void {
+    const places = new Map(writes.map(({ place }) => [`${place.topic}/${place.partition}`, place]));
+    for (const { topic, partition } of places.values()) this.advance.run(topic, partition, 0);
+  }
+
+  private readonly transaction: Transaction = (work) => {
+    const db = this.open();
+    db.exec('BEGIN IMMEDIATE');
+    try {
+      const result = work();
+      for (const table of Object.values(this.tables)) table.flush();
+      db.exec('COMMIT');
+      return result;
+    } catch (error) {
+      if (db.isTransaction) db.exec('ROLLBACK');
+      for (const table of Object.values(this.tables)) table.forget();
+      throw error;
+    }
+  };
+
+  private open(): DatabaseSync {
+    return this.database.isOpen ? this.database : lost();
+  }
+}
+
+function lost(): never {
+  throw new GenerationLost('the generation is not there any more');
+}

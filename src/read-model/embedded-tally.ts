@@ -1,0 +1,79 @@
+import type { DatabaseSync, SQLOutputValue } from 'node:sqlite';
+import { crc32 } from 'node:zlib';
+import { column, kindOf } from './embedded-row.js';
+import type { KindName } from './kinds.js';
+
+/** How many rows of a kind there are by the value of its `countBy` field. Changes once a transaction, not once a row. */
+export interface Tally {
+  add(org: string, value: unknown, count: 1 | -1): void;
+  flush(): void;
+  forget(): void;
+  /** Of rows that may have been damaged, so that it is not known what they counted as. */
+  recount(org: string): void;
+  of(org: string): Map<string, number>;
+}
+
+/** Each row carries a checksum: a count that damage altered, or gave to another organization, is not told. */
+export function tallyOf(db: DatabaseSync, name: KindName): Tally {
+  const { countBy } = kindOf(name);
+  /** In place of the kind: the sum over all values of an organization, so that a row that damage took away is missed. */
+  const all = `${name}/all`;
+  db.function('tally_crc', { deterministic: true, varargs: true }, (...row) => checksum(row));
+  const upsert = db.prepare(
+    `INSERT INTO tally VALUES (?1, ?2, ?3, ?4, tally_crc(?1, ?2, ?3, ?4)) ON CONFLICT DO UPDATE
+     SET count = count + excluded.count, crc = tally_crc(kind, org, value, count + excluded.count)`,
+  );
+  const select = db.prepare('SELECT value, count, crc FROM tally WHERE kind = ? AND org = ? ORDER BY value');
+  const changed = new Map<string, { org: string; value: string; count: number }>();
+  const rowsOf = (kind: string, org: string) => {
+    const rows = select.all(kind, org);
+    const isSound = rows.every(({ value, count, crc }) => crc === checksum([kind, org, value ?? null, count ?? null]));
+    if (isSound) return rows.map(({ value, count }) => [String(value), Number(count)] as const);
+    throw damaged(name);
+  };
+  return {
+    add(org, value, count) {
+      if (countBy === undefined || typeof value !== 'string') return;
+      const key = JSON.stringify([org, value]);
+      const entry = changed.get(key);
+      if (entry) entry.count += count;
+      else changed.set(key, { org, value, count });
+    },
+    flush() {
+      for (const { org, value, count } of changed.values()) {
+        upsert.run(name, org, value, count);
+        upsert.run(all, org, '', count);
+      }
+      changed.clear();
+    },
+    forget: () => changed.clear(),
+    recount(org) {
+      if (countBy === undefined) return;
+      const field = column(countBy);
+      for (const [key, entry] of changed) if (entry.org === org) changed.delete(key);
+      db.prepare('DELETE FROM tally WHERE kind IN (?, ?) AND org = ?').run(name, all, org);
+      const counted = db.prepare(
+        `SELECT ${field} AS value, count(*) AS count FROM ${name} WHERE org = ? AND ${field} IS NOT NULL GROUP BY ${field}`,
+      );
+      for (const { value, count } of counted.all(org)) {
+        upsert.run(name, org, String(value), Number(count));
+        upsert.run(all, org, '', Number(count));
+      }
+    },
+    of(org) {
+      const counts = new Map(rowsOf(name, org));
+      const [[, sum] = ['', 0]] = rowsOf(all, org);
+      const isWhole = [...counts.values()].reduce((total, count) => total + count, 0) === sum;
+      if (isWhole) return counts;
+      throw damaged(name);
+    },
+  };
+}
+
+function damaged(name: KindName): Error {
+  return new Error(`the read model is damaged at the counts of ${name}: stop, delete its file, and start again`);
+}
+
+function checksum(row: readonly SQLOutputValue[]): number {
+  return crc32(JSON.stringify(row.map(String)));
+}

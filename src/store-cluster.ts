@@ -1,0 +1,49 @@
+import type { Logger } from 'pino';
+import type { Clock } from './clock.js';
+import type { ClusterConfig } from './config-cluster.js';
+import { KafkaEventLog } from './event-log/kafka.js';
+import { LateEventLog } from './event-log/late.js';
+import { LogProgressFeed } from './progress/log-feed.js';
+import { ElasticsearchReadModel } from './read-model/elasticsearch.js';
+import { LateReadModel } from './read-model/late.js';
+import type { Retention } from './read-model/read-model.js';
+import type { Store } from './store.js';
+
+/** Kafka and Elasticsearch, which may come up later than the process. What it opens is closed with `started`. */
+export function openClusterStore(
+  { kafka, elasticsearch }: ClusterConfig,
+  retention: Retention,
+  clock: Clock,
+  logger: Logger,
+  started: AsyncDisposableStack,
+): Store {
+  const log = new LateEventLog('Kafka', () => KafkaEventLog.open({ ...kafka, logger }));
+  started.defer(() => log.close());
+  const model = new LateReadModel('Elasticsearch', ElasticsearchReadModel.refreshMs, async () => {
+    const { id } = await log.opened;
+    return ElasticsearchReadModel.open({ ...elasticsearch, logId: id, retention, clock, logger });
+  });
+  started.defer(() => model.close());
+  const feed = new LogProgressFeed(log, logger);
+  return {
+    log,
+    model,
+    feed,
+    missing: () => [
+      ...[log.missing, model.missing].filter((reason) => reason !== undefined),
+      ...(feed.isTailing ? [] : ['the progress of the projections is not followed yet']),
+    ],
+    run: (signal) => [untilAborted(log.opened, signal), untilAborted(model.opened, signal), feed.run(signal)],
+  };
+}
+
+/** Rejects when the store cannot be used as it is. */
+function untilAborted(opened: Promise<unknown>, signal: AbortSignal): Promise<void> {
+  return new Promise((resolve, reject) => {
+    signal.addEventListener('abort', () => resolve(), { once: true });
+    opened.then(
+      () => resolve(),
+      (error) => (signal.aborted ? resolve() : reject(error)),
+    );
+  });
+}

@@ -1,0 +1,242 @@
+import { join } from 'node:path';
+import { DatabaseSync } from 'node:sqlite';
+import { EmbeddedEventLog } from '../../src/event-log/embedded.js';
+import { at, newOrg, type Org } from '../support/api.js';
+import { startService, type TestService } from '../support/service.js';
+import { answer, closeServers, scriptedServer } from './support/scripted-server.js';
+import { startSvc, svc } from './support/svc.js';
+import { svcOnTerminal, withTerminal } from './support/terminal.js';
+
+let service: TestService;
+let org: Org;
+
+beforeAll(async () => {
+  service = await startService();
+  org = await newOrg(service);
+  await org.bulk(Array.from({ length: 300 }, (_, index) => ({ resource: { name: `n${index}` } })));
+});
+afterAll(() => service.remove());
+afterEach(closeServers);
+
+const env = (url = service.url, token = service.rootKey) => ({ SVC_ENDPOINT: url, SVC_TOKEN: token });
+const run = (args: string[], url?: string, token?: string) => svc(args, { env: env(url, token) });
+
+/** Changes the files of the stopped service, and starts it again. */
+async function behindItsBack(work: (dataDir: string) => void | Promise<void>): Promise<void> {
+  const { dataDir } = service;
+  await service.stop();
+  await work(dataDir);
+  service = await startService({ dataDir });
+}
+
+const spoil = (...changes: string[]) =>
+  behindItsBack((dataDir) => {
+    const db = new DatabaseSync(join(dataDir, 'read-model.db'));
+    for (const change of changes) db.exec(change);
+    db.close();
+  });
+
+const FORGED = "UPDATE auditevent SET id = 'a\u001b[31mb' WHERE f_resourceName = 'n7'";
+
+describe('svc rebuild', () => {
+  it('waits for the end and shows what became of it', async () => {
+    const { code, stdout, stderr } = await run(['rebuild']);
+    expect([code, stdout]).toEqual([0, '']);
+    expect(stderr).toMatch(
+      /^generation \d+ is live, made of 301 records\n305 documents compared .*: 0 missing, 0 altered, 0 extra\n$/,
+    );
+  });
+
+  it('names what the generation before had otherwise, with nothing that steers a terminal', async () => {
+    await spoil(FORGED, "DELETE FROM auditevent WHERE f_resourceName = 'n8'");
+    const { code, stdout, stderr } = await run(['rebuild']);
+    expect([code, stderr]).toEqual([0, expect.stringContaining('2 missing, 0 altered, 1 extra')]);
+    expect(
+      stdout
+        .split('\n')
+        .filter(Boolean)
+        .map((line) => line.split(/ +/).slice(0, 3)),
+    ).toEqual([
+      ['missing', 'auditevent', org.name],
+      ['extra', 'auditevent', org.name],
+      ['missing', 'auditevent', org.name],
+    ]);
+    expect(stdout).toContain('a\\u001b[31mb');
+    expect(stdout).not.toContain('\u001b');
+  });
+
+  it.each([
+    ['json', /^\{\n {2}"kind": "rebuild",\n {2}"generation": \d+,/],
+    ['yaml', /^kind: rebuild\ngeneration: \d+\n/],
+  ])('shows the report as %s', async (format, expected) => {
+    const { code, stdout } = await run(['rebuild', '-o', format]);
+    expect([code, stdout]).toEqual([0, expect.stringMatching(expected)]);
+  });
+
+  it('does not wait with --no-wait', async () => {
+    const { code, stdout } = await run(['rebuild', '--no-wait', '-o', 'json']);
+    expect([code, JSON.parse(stdout)]).toEqual([0, expect.objectContaining({ kind: 'job', state: 'running' })]);
+    for (;;) if ((await run(['rebuild', '--no-wait'])).code === 0) break;
+  });
+
+  withTerminal('shows how far it is on a terminal', async () => {
+    const states = [
+      { state: 'running', phase: 'filling', done: 5, total: 10 },
+      { state: 'done', report: { kind: 'rebuild', differences: {}, items: [] } },
+    ];
+    const { url } = await scriptedServer((request, response, index) =>
+      answer(response, request.method === 'POST' ? 202 : 200, { id: 'x', ...states[Math.max(0, index - 1)] }),
+    );
+    const screen = await svcOnTerminal('rebuild', env(url));
+    expect(screen).toContain('\r\u001b[Kfilling: 5 of 10 records');
+    expect(screen).toContain('code 0');
+  });
+});
+
+describe('svc reconcile', () => {
+  const changes = [FORGED, "UPDATE auditevent SET source = '{}' WHERE f_resourceName = 'n8'"];
+
+  it('ends with 1 while differences are left, with 0 when they are repaired or there are none', async () => {
+    await spoil(...changes);
+    const found = await run(['reconcile']);
+    expect([found.code, found.stderr]).toEqual([
+      1,
+      '305 documents compared, 0 repaired: 1 missing, 1 altered, 1 extra, 0 misplaced\n',
+    ]);
+    expect(
+      found.stdout
+        .split('\n')
+        .filter(Boolean)
+        .map((line) => line.split(/ +/)[0])
+        .sort(),
+    ).toEqual(['altered', 'extra', 'missing']);
+    expect(found.stdout).toContain('a\\u001b[31mb');
+    const repaired = await run(['reconcile', '--repair']);
+    expect([repaired.code, repaired.stderr]).toEqual([0, expect.stringContaining('3 repaired')]);
+    expect(repaired.stdout.match(/ yes\n/g)).toHaveLength(3);
+    const clean = await run(['reconcile']);
+    expect([clean.code, clean.stdout]).toEqual([0, '']);
+  });
+
+  it('shows the report of a part of the log as JSON and YAML', async () => {
+    const range = ['--topic', 'audit', '--partition', '0', '--from', '10', '--to', '30'];
+    const { code, stdout } = await run(['reconcile', ...range, '-o', 'json']);
+    expect([code, JSON.parse(stdout)]).toEqual([0, expect.objectContaining({ kind: 'reconciliation', compared: 20 })]);
+    expect((await run(['reconcile', ...range, '-o', 'yaml'])).stdout).toContain('compared: 20\n');
+  });
+
+  it.each([
+    [['--topic', 'audit.dead'], '--topic is audit or control'],
+    [['--from', '3'], '--from goes with --topic'],
+    [['--topic', 'audit', '--to', '-1'], '--to is a whole number from 0'],
+    [['-o', 'names'], '--output names is not available for a reconciliation'],
+    [['now'], 'unexpected word `now`'],
+  ])('%j is a fault of usage', async (args, message) => {
+    const { code, stderr } = await run(['reconcile', ...args]);
+    expect([code, stderr]).toEqual([2, expect.stringContaining(message)]);
+  });
+});
+
+describe.each([['rebuild'], ['reconcile']])('svc %s', (command) => {
+  it('says why it did not end well', async () => {
+    const failing = await scriptedServer((request, response) =>
+      answer(response, request.method === 'POST' ? 202 : 200, {
+        id: 'x',
+        state: 'failed',
+        error: 'no \u001b[2J space',
+      }),
+    );
+    const failed = await run([command], failing.url);
+    expect([failed.code, failed.stderr]).toEqual([1, expect.stringContaining('failed: no \\u001b[2J space\n')]);
+    const other = await scriptedServer((request, response) =>
+      answer(response, 200, request.method === 'POST' ? { id: 'x', state: 'running' } : { state: 'idle' }),
+    );
+    const lost = await run([command], other.url);
+    expect([lost.code, lost.stderr]).toEqual([1, expect.stringContaining('knows nothing of this')]);
+    const busy = await scriptedServer((_, response) =>
+      answer(response, 409, { status: 409, code: 'conflict', message: 'a rebuild is running' }),
+    );
+    expect(await run([command], busy.url)).toMatchObject({
+      code: 1,
+      stderr: expect.stringContaining('is running (conflict)'),
+    });
+    expect((await run([command], service.url, org.key)).code).toBe(4);
+  });
+
+  it('leaves the work to go on when it is interrupted', async () => {
+    const { url } = await scriptedServer((_, response) => answer(response, 200, { id: 'x', state: 'running' }));
+    const running = startSvc([command, '--verbose'], { env: env(url) });
+    await running.until(({ stderr }) => stderr.includes('GET'));
+    running.kill('SIGINT');
+    const { code, stderr } = await running.ended;
+    expect([code, stderr]).toEqual([130, expect.stringContaining('goes on in the service')]);
+  });
+});
+
+describe('svc dead-letter', () => {
+  beforeAll(() =>
+    behindItsBack(async (dataDir) => {
+      const log = await EmbeddedEventLog.open({ file: join(dataDir, 'log.db') });
+      const entries = Array.from({ length: 3 }, (_, n) => ({
+        ...({ topic: 'audit', key: `k\u001b]0;${n}` } as const),
+        headers: { v: '9' },
+        value: Buffer.from(`${n}`),
+      }));
+      await log.append(entries);
+      await log.close();
+    }),
+  );
+
+  it('lists them, with nothing that steers a terminal', async () => {
+    const { code, stdout } = await run(['dead-letter', 'list', '--ts', 'iso']);
+    const rows = stdout.split('\n').filter(Boolean);
+    expect([code, rows.length]).toEqual([0, 3]);
+    expect(rows[0]).toMatch(/^audit\/0\/300 {2}\d{4}-\S+Z {2}1 {2}no {2}k\\u001b\]0;0 {2}has schema version 9, not 1$/);
+    expect((await run(['dead-letter', 'list', '-o', 'names', '--max', '2'])).stdout).toBe('audit/0/300\naudit/0/301\n');
+  });
+
+  it('shows them as the service has them', async () => {
+    const { stdout } = await run(['dead-letter', 'list', '--raw', '--max', '2', '-o', 'json']);
+    const list = JSON.parse(stdout) as { kind: string; items: { value: string }[]; links: { rel: string }[] };
+    expect(list).toMatchObject({ kind: 'list', itemKind: 'deadletter' });
+    expect(list.items.map(({ value }) => Buffer.from(value, 'base64').toString())).toEqual(['0', '1']);
+    expect(list.links.map(({ rel }) => rel)).toEqual(['self']);
+    expect((await run(['dead-letter', 'list', '-o', 'yaml', '--max', '1'])).stdout).toContain('place: audit/0/300\n');
+  });
+
+  it('replays one, some, and all that is open', async () => {
+    const one = await run(['dead-letter', 'replay', 'audit/0/300']);
+    expect(one).toMatchObject({ code: 0, stdout: 'audit/0/300  audit/0/303\n', stderr: 'replayed 1\n' });
+    const again = await run(['dead-letter', 'replay', 'audit/0/300']);
+    expect(again).toMatchObject({ code: 1, stderr: expect.stringContaining('replayed before') });
+    expect((await run(['dead-letter', 'replay', 'audit/0/300', '--force', '-o', 'names'])).stdout).toBe(
+      'audit/0/304\n',
+    );
+    await at(service, org).publish({ resource: { name: 'after' } });
+    const open = (await run(['dead-letter', 'list', '--open', '-o', 'names'])).stdout;
+    expect(open.split('\n')).toEqual(expect.arrayContaining(['audit/0/301', 'audit/0/302', 'audit/0/303']));
+    const all = await run(['dead-letter', 'replay', '--all', '-o', 'json']);
+    expect(JSON.parse(all.stdout)).toMatchObject({ kind: 'deadletterreplay' });
+    expect(all.stderr).toMatch(/^replayed \d\n$/);
+    const unknown = await run(['dead-letter', 'replay', 'audit/0/1']);
+    expect(unknown).toMatchObject({ code: 1, stderr: expect.stringContaining('/places/0: is not the place') });
+  });
+
+  it.each([
+    [['replay'], 'give either the places of letters, or --all'],
+    [['replay', 'audit/0/1', '--all'], 'give either the places of letters, or --all'],
+    [['replay', '--all', '--force'], '--force goes with places'],
+    [['list', '-o', 'tf'], '--output tf is not available for dead letters'],
+  ])('%j is a fault of usage', async (args, message) => {
+    const { code, stderr } = await run(['dead-letter', ...args]);
+    expect([code, stderr]).toEqual([2, expect.stringContaining(message)]);
+  });
+});
+
+it.each([['rebuild'], ['reconcile'], ['dead-letter list'], ['dead-letter replay']])(
+  'svc %s --help',
+  async (command) => {
+    const { code, stdout } = await svc([...command.split(' '), '--help']);
+    expect([code, stdout]).toEqual([0, expect.stringContaining(`Examples\n`)]);
+  },
+);

@@ -1,0 +1,90 @@
+import { type EmbeddedModelHarness, openEmbeddedReadModel } from './embedded.harness.js';
+import { codes, event, found, idAt, ids, none, ORG, place, START, scan, store } from './read-model.harness.js';
+
+const numbers = (count: number): number[] => Array.from({ length: count }, (_, n) => n);
+const events = (from: number, to: number) => numbers(to - from).map((n) => event(from + n));
+
+let harness: EmbeddedModelHarness;
+beforeEach(async () => {
+  harness = await openEmbeddedReadModel();
+});
+afterEach(() => harness.destroy());
+
+describe('a damaged document', () => {
+  const damages: readonly [string, string][] = [
+    ['its text', `source = '{"n":99}'`],
+    ['a field', `f_podId = 'other'`],
+    ['the value that it counts as', `f_contextName = 'other'`],
+    ['its hash', `hash = 'x'`],
+    ['its checksum', 'crc = crc + 1'],
+    ['its time, by a number that JavaScript does not have', 'time = 9223372036854775807'],
+    ['whether it was deleted', 'deleted = 1'],
+  ];
+  for (const [what, change] of damages) {
+    test(`in ${what} is misplaced to a scan, and is mended by writing it anew`, async () => {
+      const write = event(2, { hash: 'h', fields: { podId: 'p' } });
+      await store(harness.model, [...events(0, 2), write, event(3)]);
+      await harness.tamper(`UPDATE auditevent SET ${change} WHERE id = '${write.id}'`);
+      const stored = await scan(harness.model);
+      await harness.model.overwrite(write);
+
+      expect(stored.map(({ id, misplaced }) => [id, misplaced])).toEqual(numbers(4).map((n) => [idAt(n), n === 2]));
+      expect(stored[2]).toMatchObject({ org: ORG, place: { topic: 'audit', partition: 0, offset: 2, ordinal: 0 } });
+      expect((await scan(harness.model)).some(({ misplaced }) => misplaced)).toBe(false);
+      expect(await found(harness.model)).toEqual([0, 1, 2, 3]);
+      expect(await harness.model.count('auditevent', ORG)).toEqual(new Map([['shop', 4]]));
+    });
+
+    test(`in ${what} can be removed`, async () => {
+      await store(harness.model, events(0, 4));
+      await harness.tamper(`UPDATE auditevent SET ${change} WHERE id = '${idAt(2)}'`);
+      const [, , damaged] = await scan(harness.model);
+      if (damaged) await harness.model.remove('auditevent', damaged);
+
+      expect(await found(harness.model)).toEqual([0, 1, 3]);
+      expect(await harness.model.count('auditevent', ORG)).toEqual(new Map([['shop', 3]]));
+    });
+  }
+
+  test('is removed by writing it anew when it has expired', async () => {
+    await store(harness.model, events(0, 4));
+    harness.retention.setLimit(ORG, 'shop', START + 3);
+    await harness.tamper(`UPDATE auditevent SET f_contextName = 'other' WHERE id = '${idAt(2)}'`);
+    await harness.model.overwrite(event(2));
+
+    expect(await found(harness.model)).toEqual([3]);
+    expect(ids(await scan(harness.model))).toEqual([0, 1, 3].map((n) => idAt(n)));
+    expect(await harness.model.count('auditevent', ORG)).toEqual(new Map([['shop', 1]]));
+  });
+
+  test('that has expired gives its place to a new one, and is counted right', async () => {
+    await store(harness.model, events(0, 4));
+    harness.retention.setLimit(ORG, 'shop', START + 2);
+    await harness.tamper(`UPDATE auditevent SET crc = crc + 1 WHERE id = '${idAt(1)}'`);
+
+    expect(codes(await harness.model.apply('audit', [event(8), event(9, { id: idAt(1) }), event(10)], none))).toEqual(
+      Array(3).fill('applied'),
+    );
+    expect(await found(harness.model)).toEqual([2, 3, 8, 9, 10]);
+    expect(await harness.model.count('auditevent', ORG)).toEqual(new Map([['shop', 5]]));
+  });
+
+  test('that says it stands where the log does not go is a stray', async () => {
+    await store(harness.model, [...events(0, 3), event(3, { place: place(-4) }), event(4, { org: 'other' })]);
+
+    expect(ids(await harness.model.strays('auditevent', { audit: { 0: 4 } }, 10)).sort()).toEqual([idAt(3), idAt(4)]);
+  });
+
+  test('that is not there any more leaves what took its location alone', async () => {
+    await store(harness.model, events(0, 3));
+    const [, , last] = await scan(harness.model);
+    if (!last) throw new Error('nothing is stored');
+    await harness.model.remove('auditevent', last);
+    await store(harness.model, [event(7)]);
+    const reused = (await scan(harness.model)).find(({ location }) => location === last.location);
+    await harness.model.remove('auditevent', last);
+
+    expect(reused?.id).toBe(idAt(7));
+    expect(await found(harness.model)).toEqual([0, 1, 7]);
+  });
+});

@@ -1,0 +1,179 @@
+import { rmSync } from 'node:fs';
+import { join } from 'node:path';
+import { type Api, at, linkOf, newOrg, type Org, pointers, type Refusal } from '../support/api.js';
+import { startService, type TestService } from '../support/service.js';
+
+interface Context {
+  readonly kind: string;
+  readonly name: string;
+  readonly retentionDays: number | null;
+  readonly count: number;
+  readonly version?: number;
+}
+
+const DAY = 86_400_000;
+let ahead = 0;
+const clock = { now: () => Date.now() + ahead };
+let service: TestService;
+let org: Org;
+
+beforeAll(async () => {
+  service = await startService({ clock });
+});
+
+beforeEach(async () => {
+  org = await newOrg(service);
+});
+
+afterAll(() => service.remove());
+
+function put<Body = Context & Refusal>(body: unknown, options: { context?: string; ifMatch?: string; api?: Api } = {}) {
+  const { context = 'app', ifMatch, api = org.api } = options;
+  return api.send<Body>('PUT', `${org.audit}/auditctx/${context}`, JSON.stringify(body), {
+    'content-type': 'application/json',
+    ...(ifMatch !== undefined && { 'if-match': ifMatch }),
+  });
+}
+
+/** It is made anew from the log at the next start. */
+function removeReadModel(dataDir: string): void {
+  for (const suffix of ['', '-wal', '-shm']) rmSync(join(dataDir, `read-model.db${suffix}`), { force: true });
+}
+
+const context = (name = 'app') => org.api.get<Context & Refusal>(`${org.audit}/auditctx/${name}`);
+const pass = (days: number) => {
+  ahead += days * DAY;
+};
+
+describe('the settings of an audit context', () => {
+  test('are set, read back and listed; a context is there without them too', async () => {
+    await org.publish({ resource: { name: 'db-1' } }, { context: 'plain' });
+    const { status, headers, body } = await put({ retentionDays: 30 });
+    expect([status, headers.get('etag')]).toEqual([200, '"1"']);
+    expect(body).toMatchObject({ kind: 'auditctx', name: 'app', retentionDays: 30, count: 0, version: 1 });
+    expect((await context()).body).toEqual(body);
+
+    const plain = { kind: 'auditctx', name: 'plain', retentionDays: null, count: 1 };
+    expect((await context('plain')).body).toMatchObject(plain);
+    const { body: list } = await org.api.get<{ items: Context[] }>(`${org.audit}/auditctx`);
+    expect(list.items).toEqual([body, expect.objectContaining(plain), expect.objectContaining({ name: 'svc' })]);
+  });
+
+  test('can be sent back as they were read', async () => {
+    const { body } = await put({ retentionDays: 30 });
+    expect((await put({ ...body, retentionDays: 60 })).body).toMatchObject({ retentionDays: 60, version: 2 });
+    const stale = await put({ ...body, retentionDays: 90 });
+    expect([stale.status, stale.body.code]).toEqual([412, 'precondition_failed']);
+  });
+
+  test('are changed only at the version that If-Match names', async () => {
+    await put({ retentionDays: 30 });
+    expect((await put({ retentionDays: 40 }, { ifMatch: '"7"' })).status).toBe(412);
+    expect((await put({ retentionDays: 40 }, { ifMatch: '"1"' })).status).toBe(200);
+    expect((await put({ retentionDays: 50 }, { ifMatch: '*' })).status).toBe(200);
+    expect(pointers(await put<Refusal>({ retentionDays: 50 }, { ifMatch: 'W/"x"' }))).toEqual(['header:If-Match']);
+  });
+
+  test('are recorded as audit events with what changed', async () => {
+    await put({ retentionDays: 30 });
+    await put({ retentionDays: 30 });
+    await put({ retentionDays: null });
+    const { body } = await org.list({ contextName: 'svc', resourceType: 'auditctx' });
+    expect(body.items.map(({ action }) => [action?.type, action?.data])).toEqual([
+      [
+        'edit',
+        {
+          before: expect.objectContaining({ retentionDays: 30, version: 1 }),
+          after: expect.objectContaining({ retentionDays: null, version: 2 }),
+        },
+      ],
+      ['edit', { before: null, after: expect.objectContaining({ retentionDays: 30 }) }],
+    ]);
+  });
+
+  test.each([
+    [{}, ['/retentionDays']],
+    [{ retentionDays: 0 }, ['/retentionDays']],
+    [{ retentionDays: 1.5 }, ['/retentionDays']],
+    [{ retentionDays: '30' }, ['/retentionDays']],
+    [{ retentionDays: 36_501 }, ['/retentionDays']],
+    [{ retentionDays: 30, name: 'other' }, ['/name']],
+    [{ retentionDays: 30, id: 'other' }, ['/id']],
+    [{ retentionDays: 30, days: 1, keep: true }, ['/days', '/keep']],
+  ])('are refused as %j, naming the place', async (body, places) => {
+    const answer = await put<Refusal>(body);
+    expect([answer.status, answer.body.code, pointers(answer)]).toEqual([400, 'validation_failed', places]);
+  });
+
+  test('are refused for the context that the service keeps for ever, and for a name that cannot be', async () => {
+    expect((await put({ retentionDays: 1 }, { context: 'svc' })).status).toBe(403);
+    expect((await put({ retentionDays: 1 }, { context: '-no' })).status).toBe(400);
+    expect((await context('none')).status).toBe(404);
+  });
+});
+
+describe('events older than the retention of their context', () => {
+  async function aged() {
+    const old = await org.published({ resource: { id: 'r-1', name: 'db-1' } });
+    const kept = await org.published({ resource: { id: 'r-1', name: 'db-1' } }, { context: 'kept' });
+    pass(10);
+    const fresh = await org.published({ resource: { id: 'r-1', name: 'db-1' } });
+    return { old, kept, fresh };
+  }
+  const ids = (events: readonly { id: string }[]) => events.map(({ id }) => id);
+
+  test('are not served any more, by id, in any list, in counts or in the export', async () => {
+    const { old, kept, fresh } = await aged();
+    await put({ retentionDays: 7 });
+    expect((await org.event<Refusal>(old.id)).body.code).toBe('not_found');
+    expect((await org.event(kept.id)).status).toBe(200);
+    const served = [fresh.id, kept.id];
+    expect(ids((await org.named('db-1')).body.items)).toEqual(served);
+    expect(ids((await org.list({ resourceId: 'r-1' })).body.items)).toEqual(served);
+    expect(ids((await org.list({ resourceId: 'r-1', order: 'received' })).body.items)).toEqual(served.toReversed());
+    expect(ids((await org.list({ contextName: 'app', order: 'received', last: '5' })).body.items)).toEqual([fresh.id]);
+    expect([(await context()).body.count, (await context('kept')).body.count]).toEqual([1, 1]);
+    const { text } = await org.api.get(`${org.audit}/-export?resourceId=r-1`);
+    expect(text).not.toContain(old.id);
+    expect(text).toContain(fresh.id);
+  });
+
+  test('stay hidden when the retention is made longer, and after a rebuild', async () => {
+    const { old, fresh } = await aged();
+    await put({ retentionDays: 7 });
+    await put({ retentionDays: null });
+    expect(ids((await org.list({ contextName: 'app' })).body.items)).toEqual([fresh.id]);
+    const { dataDir } = service;
+    await service.stop();
+    removeReadModel(dataDir);
+    service = await startService({ clock, dataDir });
+    org = at(service, org);
+    expect(ids((await org.list({ contextName: 'app' })).body.items)).toEqual([fresh.id]);
+    expect((await org.event(old.id)).status).toBe(404);
+  });
+
+  test('move out of sight as time goes on, also behind a link of a list that was begun before', async () => {
+    await org.published({ resource: { name: 'db-1' } });
+    pass(1);
+    const second = await org.published({ resource: { name: 'db-1' } });
+    await put({ retentionDays: 30 });
+    const first = (await org.list({ contextName: 'app', order: 'received', pageSize: '1' })).body;
+    expect(first.items).toHaveLength(1);
+    pass(29.5);
+    const next = linkOf(first, 'next') ?? '';
+    expect(ids((await org.api.get(next)).body.items)).toEqual([second.id]);
+    expect(ids((await org.list({ contextName: 'app' })).body.items)).toEqual([second.id]);
+  });
+
+  test('free their Idempotency-Key', async () => {
+    await put({ retentionDays: 7 });
+    const publish = (name: string) =>
+      org.publish<Refusal & { id: string }>({ resource: { name } }, { idempotencyKey: 'k' });
+    const first = await publish('one');
+    expect((await publish('two')).body.code).toBe('idempotency_conflict');
+    pass(8);
+    const again = await publish('two');
+    expect([again.status, again.body.id]).toEqual([201, first.body.id]);
+    expect((await org.event(first.body.id)).body.item.resource.name).toBe('two');
+  });
+});

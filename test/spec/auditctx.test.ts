@@ -1,0 +1,98 @@
+import fc from 'fast-check';
+import { type AuditContextState, decideSetRetention, type SetRetention, servedFrom } from '../../src/model/auditctx.js';
+import type { ControlEvent } from '../../src/model/control-events.js';
+import { AT, given } from './decider.js';
+
+const DAY = 86_400_000;
+const AT_MS = Date.parse(AT);
+const later = (days: number) => new Date(AT_MS + days * DAY).toISOString();
+
+const command: SetRetention = {
+  org: 'acme',
+  name: 'shop',
+  retentionDays: 30,
+  at: AT,
+  ids: { context: 'c', audit: 'a' },
+};
+
+function set(data: Partial<AuditContextState> = {}): ControlEvent {
+  return {
+    type: 'auditctx-retention-set',
+    stream: 'auditctx/acme/shop',
+    auditId: 'a',
+    data: {
+      id: 'c',
+      org: 'acme',
+      name: 'shop',
+      retentionDays: 30,
+      hiddenBefore: 0,
+      version: 1,
+      created: AT,
+      lastModified: AT,
+      ...data,
+    },
+  };
+}
+
+describe('setting the retention of an audit context', () => {
+  it('makes its settings, and rests on nothing else', () => {
+    const decided = given().when((read) => decideSetRetention(read, command));
+    decided.then(set());
+    decided.thenRestsOn({ 'auditctx/acme/shop': 0 });
+  });
+
+  it('keeps hidden what the setting before has hidden by then', () => {
+    const longer = { ...command, retentionDays: 365, at: later(40), ids: { context: 'other', audit: 'a' } };
+    const hiddenBefore = AT_MS + 10 * DAY;
+    given(set())
+      .when((read) => decideSetRetention(read, longer))
+      .then(set({ retentionDays: 365, hiddenBefore, version: 2, lastModified: later(40) }));
+  });
+
+  it('changes nothing when it is so already', () => {
+    given(set())
+      .when((read) => decideSetRetention(read, { ...command, at: later(1) }))
+      .then();
+    given()
+      .when((read) => decideSetRetention(read, { ...command, retentionDays: null }))
+      .then();
+  });
+
+  it.each([
+    ['another version', { expected: 2 }],
+    ['a version, though there are no settings', { expected: 1, name: 'other' }],
+    ['any settings, though there are none', { expected: '*' as const, name: 'other' }],
+  ])('is refused for a caller who expects %s', (_what, other) => {
+    given(set())
+      .when((read) => decideSetRetention(read, { ...command, retentionDays: 7, ...other }))
+      .thenRefused('precondition_failed');
+  });
+
+  it.each([{ id: 'another' }, { created: later(1) }])('is refused for a body of another resource: %o', (identity) => {
+    given(set())
+      .when((read) => decideSetRetention(read, { ...command, retentionDays: 7, identity }))
+      .thenRefused('validation_failed');
+  });
+
+  it('never shows again what was hidden once, whatever is set later', () => {
+    const step = fc.record({
+      days: fc.option(fc.integer({ min: 1, max: 400 })),
+      after: fc.integer({ min: 0, max: 200 * DAY }),
+    });
+    fc.assert(
+      fc.property(fc.array(step, { minLength: 1, maxLength: 12 }), (steps) => {
+        let state: AuditContextState | undefined;
+        let now = AT_MS;
+        let hidden = 0;
+        for (const { days, after } of steps) {
+          now += after;
+          if (state) hidden = Math.max(hidden, servedFrom(state, now));
+          const at = new Date(now).toISOString();
+          const [event] = decideSetRetention(() => state as never, { ...command, retentionDays: days, at });
+          if (event?.type === 'auditctx-retention-set') state = event.data;
+          if (state) expect(servedFrom(state, now)).toBeGreaterThanOrEqual(hidden);
+        }
+      }),
+    );
+  });
+});

@@ -1,0 +1,197 @@
+import { mkdtempSync, readdirSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { DatabaseSync } from 'node:sqlite';
+import { setTimeout as delay } from 'node:timers/promises';
+import { pino } from 'pino';
+import { auditEntry } from '../../src/event-log/audit-record.js';
+import { controlEntry } from '../../src/event-log/control-record.js';
+import { EmbeddedEventLog } from '../../src/event-log/embedded.js';
+import type { LogEntry, Topic } from '../../src/event-log/event-log.js';
+import { Metrics } from '../../src/metrics.js';
+import { recordedEvent, type SentAuditEvent } from '../../src/model/audit-event.js';
+import type { ControlEvent } from '../../src/model/control-events.js';
+import { decideCreateOrg } from '../../src/model/org.js';
+import { InProcessProgressFeed } from '../../src/progress/in-process.js';
+import { auditProjection } from '../../src/projections/audit.js';
+import { controlProjection } from '../../src/projections/control.js';
+import { ProjectionRunner } from '../../src/projections/projection-runner.js';
+import { EmbeddedReadModel } from '../../src/read-model/embedded.js';
+import { SetRetention } from '../contract/read-model.harness.js';
+
+const AT = '2026-01-02T03:04:05.678Z';
+const BY = { name: 'root', requestId: 'request-1', remoteIp: '192.0.2.1' };
+
+export const PROJECTIONS = [auditProjection, controlProjection];
+
+export interface Keyed {
+  /** In place of an identifier of its own. */
+  readonly id?: string;
+  /** Of the body that came with an Idempotency-Key. */
+  readonly hash?: string;
+  readonly context?: string;
+}
+
+/** The embedded store and its projections, without the rest of the service. */
+export class TestStore {
+  readonly retention = new SetRetention();
+  readonly logger = pino({ level: 'silent' });
+  readonly now: { ms: number | undefined } = { ms: undefined };
+  readonly clock = { now: () => this.now.ms ?? Date.now() };
+  private made = 0;
+  private stop = new AbortController();
+  private running: Promise<unknown> = Promise.resolve();
+
+  private constructor(
+    private readonly folder: string,
+    readonly partitions: number,
+    public log: EmbeddedEventLog,
+    public model: EmbeddedReadModel,
+  ) {}
+
+  static async open(partitions = 1): Promise<TestStore> {
+    const folder = mkdtempSync(join(tmpdir(), 'test-store-'));
+    const late: { store?: TestStore } = {};
+    const clock = { now: () => late.store?.clock.now() ?? Date.now() };
+    const log = await EmbeddedEventLog.open({ file: join(folder, 'log.db'), partitions: { audit: partitions }, clock });
+    const store = new TestStore(folder, partitions, log, undefined as never);
+    late.store = store;
+    store.model = await store.openModel();
+    store.start();
+    return store;
+  }
+
+  /** Everything that the jobs on a read model are made of. */
+  get parts() {
+    const { log, model, retention, clock, logger } = this;
+    return { log, model, projections: PROJECTIONS, retention, clock, logger };
+  }
+
+  event(name: string, { id, hash, context = 'app' }: Keyed = {}, sent: Partial<SentAuditEvent> = {}): LogEntry {
+    this.made += 1;
+    const publication = {
+      id: id ?? `${String(this.made).padStart(8, '0')}-0000-7000-8000-000000000000`,
+      postedTime: AT,
+      org: 'acme',
+      contextName: context,
+      remoteIp: '::1',
+      requestId: `r${this.made}`,
+      subject: { name: 'admin' },
+    };
+    const event = recordedEvent({ resource: { name }, ...sent }, publication);
+    return auditEntry(event, hash === undefined ? {} : { hash });
+  }
+
+  async publish(count: number, name = 'db'): Promise<void> {
+    await this.log.append(Array.from({ length: count }, (_, n) => this.event(`${name}-${n}`)));
+  }
+
+  /** A record of `audit` that can never be indexed. */
+  unreadable(): LogEntry {
+    return { topic: 'audit', key: 'k', headers: { v: '99' }, value: Buffer.from('{}') };
+  }
+
+  async createOrg(name: string): Promise<void> {
+    const by = (what: string) => `${name}-${what}`;
+    const ids = {
+      org: by('org'),
+      serviceAccount: by('account'),
+      key: by('key'),
+      orgAudit: by('a1'),
+      serviceAccountAudit: by('a2'),
+      keyAudit: by('a3'),
+    };
+    const command = { name, description: name, tags: {}, at: AT, keyHash: by('hash'), ids };
+    await this.control(
+      name,
+      decideCreateOrg(() => undefined, command),
+    );
+  }
+
+  /** A view that changes with every call. */
+  async setRetention(name: string, version: number): Promise<void> {
+    const data = {
+      id: name,
+      ...{ org: 'acme', name, retentionDays: 1_000 + version, hiddenBefore: 0, version },
+      ...{ created: AT, lastModified: AT },
+    };
+    const auditId = `${name}-set-${version}`;
+    await this.control(auditId, [{ type: 'auditctx-retention-set', stream: `auditctx/acme/${name}`, auditId, data }]);
+  }
+
+  private async control(commandId: string, events: readonly ControlEvent[]): Promise<void> {
+    await this.log.append([controlEntry({ commandId, at: AT, by: BY, expected: {}, events })]);
+  }
+
+  /** Resolves when everything in the log is in the read model. */
+  async settled(): Promise<void> {
+    const behind = async (topic: Topic) => {
+      const [head, { next }] = [await this.log.head(topic), await this.model.progress(topic)];
+      return Object.entries(head).some(([partition, end]) => (next[Number(partition)] ?? 0) < end);
+    };
+    for (const deadline = Date.now() + 20_000; (await behind('audit')) || (await behind('control')); await delay(5)) {
+      if (Date.now() > deadline) throw new Error('the projections do not get on');
+    }
+  }
+
+  /** Writes into the read model's file while nobody has it open. */
+  async tamper(work: (db: DatabaseSync) => void): Promise<void> {
+    await this.halt();
+    await this.model.close();
+    const db = new DatabaseSync(join(this.folder, 'read-model.db'));
+    try {
+      work(db);
+    } finally {
+      db.close();
+    }
+    this.model = await this.openModel();
+    this.start();
+  }
+
+  /** The names of the read model's files, but for what SQLite keeps beside them. */
+  get files(): string[] {
+    return readdirSync(this.folder).filter((name) => /^read-model.*(?<!-wal|-shm)$/.test(name));
+  }
+
+  /** Ends the projections. */
+  async halt(): Promise<void> {
+    this.stop.abort();
+    await this.running;
+  }
+
+  start(): void {
+    this.stop = new AbortController();
+    const { log, model, logger } = this;
+    const feed = new InProcessProgressFeed();
+    const runners = PROJECTIONS.map((one) => new ProjectionRunner(log, model, feed, one, new Metrics(), logger));
+    this.running = Promise.all(runners.map((runner) => runner.run(this.stop.signal)));
+  }
+
+  async remove(): Promise<void> {
+    await this.halt();
+    await this.model.close();
+    await this.log.close();
+    rmSync(this.folder, { recursive: true, force: true });
+  }
+
+  private openModel(): Promise<EmbeddedReadModel> {
+    const { log, retention } = this;
+    return EmbeddedReadModel.open({ file: join(this.folder, 'read-model.db'), logId: log.id, retention });
+  }
+}
+
+/** Counts the turns of the event loop. */
+export function countTurns(): { readonly count: number; stop(): void } {
+  let count = 0;
+  let next = setImmediate(tick);
+  function tick(): void {
+    count += 1;
+    next = setImmediate(tick);
+  }
+  return {
+    get count() {
+      return count;
+    },
+    stop: () => clearImmediate(next),
+  };
+}
