@@ -12,19 +12,49 @@ const base = {
 
 const { maxWorkers, testTimeout, ...project } = base;
 
+/** The suites of `test/http` that ask nothing of the embedded store itself: they run on both stores, unchanged. */
+const ON_BOTH_STORES = [
+  'access',
+  'bulk',
+  'errors',
+  'export',
+  'idempotency',
+  'json-bodies',
+  'list-filters',
+  'list-paging',
+  'list-received',
+  'numbers',
+  'org',
+  'publish',
+  'publish-faults',
+  'read',
+  'resource-names',
+];
+
+const containers = {
+  globalSetup: '<rootDir>/test/cluster/setup.ts',
+  globalTeardown: '<rootDir>/test/cluster/teardown.ts',
+};
+
 const projects = [
   { ...project, displayName: 'unit', testPathIgnorePatterns: ['/node_modules/', '<rootDir>/test/cluster/'] },
   {
     ...project,
     displayName: 'cluster',
     testMatch: ['<rootDir>/test/cluster/**/*.test.ts'],
-    globalSetup: '<rootDir>/test/cluster/setup.ts',
-    globalTeardown: '<rootDir>/test/cluster/teardown.ts',
+    ...containers,
+  },
+  {
+    ...project,
+    displayName: 'cluster-http',
+    testMatch: ON_BOTH_STORES.map((name) => `<rootDir>/test/http/${name}.test.ts`),
+    setupFilesAfterEnv: ['<rootDir>/test/cluster/http-store.ts'],
+    ...containers,
   },
 ];
 
 /**
- * Two projects: only the tests of `test/cluster` start containers, once for all of them. A function, because other
+ * Three projects: only the last two start containers, once for both of them. A function, because other
  * configurations spread this export to get the options alone: `{ ...main, testMatch: [...] }`.
  */
 export default Object.assign(() => ({ projects, maxWorkers, testTimeout }), base);

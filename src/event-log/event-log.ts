@@ -82,7 +82,8 @@ export interface EventLog {
    * The next batch is fetched when the consumer asks for it.
    *
    * Throws `PositionOutOfRange` when `from` is behind the oldest record or beyond the head: never a silent reset.
-   * Throws `CorruptRecord` at a record whose bytes are not those that were appended, after everything before it.
+   * Throws `CorruptRecord` at a record whose bytes are not those that were appended, after everything before it; a log
+   * that keeps records in batches gives none of its batch either.
    */
   read(topic: Topic, from: Offsets, signal: AbortSignal): AsyncIterable<Batch>;
 

@@ -102,9 +102,13 @@ export class GroupConsumer {
       await Promise.all(partitions.map((partition) => this.handOver(feed, partition, signal)));
       await fed;
     } catch (error) {
-      this.failure ??= { error };
-      this.stop.abort();
+      this.fail(error);
     }
+  }
+
+  private fail(error: unknown): void {
+    this.failure ??= { error };
+    this.stop.abort();
   }
 
   private async handOver(feed: TopicFeed, partition: number, signal: AbortSignal): Promise<void> {
@@ -113,11 +117,8 @@ export class GroupConsumer {
       await this.inHand.get(partition);
       const batch = await feed.take(signal, partition);
       if (!batch) return;
-      const handled = this.consumer.handle(batch);
-      this.inHand.set(
-        partition,
-        handled.catch(() => undefined),
-      );
+      const handled = this.consumer.handle(batch).catch((error) => this.fail(error));
+      this.inHand.set(partition, handled);
       await handled;
       this.inHand.delete(partition);
     }

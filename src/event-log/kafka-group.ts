@@ -19,6 +19,9 @@ const REBALANCE_MS = 30_000;
 
 const LEAVE_MS = 2_000;
 
+/** A coordinator that is silent for so long is looked for anew, while the session lasts. */
+const BEAT_ANSWER_MS = 3_000;
+
 /** Every member brings the same one, under this name; the one that leads the group does it for all. */
 const PROTOCOL = 'round-robin';
 
@@ -90,7 +93,9 @@ export class GroupMember {
   /** Whether the partitions are still this member's. When they are not, the group has to be joined again. */
   async beat(signal: AbortSignal): Promise<boolean> {
     const args = { groupGenerationId: this.generation };
-    const { errorCode } = await this.request<{ errorCode: number }>(signal, 'Heartbeat', args);
+    const late = setTimeout(() => this.disconnect(), BEAT_ANSWER_MS);
+    const beat = this.request<{ errorCode: number }>(signal, 'Heartbeat', args);
+    const { errorCode } = await beat.finally(() => clearTimeout(late));
     if (errorCode === 0) return true;
     if (errorCode === CODE.REBALANCING || errorCode === CODE.ILLEGAL_GENERATION) return false;
     const fault = this.fault('heartbeat', errorCode);

@@ -173,15 +173,20 @@ export class KafkaProducer {
   private async deliver(batches: readonly PartitionBatch[]): Promise<void> {
     const oldest = Math.min(...batches.map(({ since }) => since));
     const deadline = Math.max(oldest + this.options.deliveryMs, Date.now() + LEAST_DELIVERY_MS);
+    const { logger } = this.options;
     let open = batches;
     for (let wait = RETRY_MS.first; ; wait = Math.min(wait * 2, RETRY_MS.most)) {
       await this.attempt(open, deadline);
       open = open.filter((batch) => !batch.settled);
+      if (open.length === 0 && wait > RETRY_MS.first) logger.info('Kafka takes appends again');
       if (open.length === 0) return;
       this.link.drop();
-      const reason = open[0]?.cause?.message;
-      this.options.logger.warn({ reason, batches: open.length, wait }, 'Kafka does not take appends; trying again');
-      if (this.abandon.signal.aborted || Date.now() + wait >= deadline) break;
+      const facts = { reason: open[0]?.cause?.message, batches: open.length };
+      if (this.abandon.signal.aborted || Date.now() + wait >= deadline) {
+        logger.error(facts, 'Kafka did not take appends in time');
+        break;
+      }
+      logger.warn({ ...facts, wait }, 'Kafka does not take appends; trying again');
       await delay(wait, undefined, { signal: this.abandon.signal }).catch(() => undefined);
     }
     for (const batch of open) batch.giveUp();

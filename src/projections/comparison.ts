@@ -13,6 +13,9 @@ const KIND_NAMES = Object.keys(KINDS) as KindName[];
 /** What is remembered of faults that belong to each other; beyond it they are told one by one. */
 const REMEMBERED = { strayed: 1_000, told: 100_000 };
 
+/** How often a document is asked for that cannot be read. */
+const ATTEMPTS = 2;
+
 /** What may wait to be told as missing. */
 const MOST_ABSENT = { documents: 20_000, characters: 32 * 1024 * 1024 };
 
@@ -115,18 +118,10 @@ export class Comparison {
   private async found(write: Write, copies: readonly StoredDocument[]): Promise<void> {
     const content = contentOf(write);
     const whole = copies.filter((copy) => isSameContent(copy, content));
-    const right = whole.find(({ misplaced }) => !misplaced);
-    if (right && copies.length === 1) return;
-    if (this.hasExpired(write)) return;
-    const key = identifierOf(write.kind, write);
-    if (right) {
-      for (const copy of copies) {
-        if (copy === right) continue;
-        await this.differences.note('misplaced', write.kind, write, () => this.removeCopy(write.kind, copy));
-      }
-      return;
-    }
-    await this.tell(key, whole.length > 0 ? 'misplaced' : 'altered', write, copies);
+    const isRight = whole.some(({ misplaced }) => !misplaced);
+    if ((isRight && copies.length === 1) || this.hasExpired(write)) return;
+    const problem = whole.length > 0 ? 'misplaced' : 'altered';
+    await this.tell(identifierOf(write.kind, write), problem, write, copies);
   }
 
   private async notFound(write: Write, end: number): Promise<void> {
@@ -153,11 +148,14 @@ export class Comparison {
   }
 
   private async read({ kind, org, id }: Write): Promise<Document | 'unreadable' | undefined> {
-    try {
-      return await this.model.get(kind, org, id);
-    } catch {
-      // One that is damaged cannot be read. If nothing can be read at the moment, the scan that follows tells.
-      return 'unreadable';
+    for (let attempt = 1; ; attempt += 1) {
+      try {
+        return await this.model.get(kind, org, id);
+      } catch {
+        if (attempt === ATTEMPTS) return 'unreadable';
+        // A store that is away is waited for; one that answers has a document there which it cannot read.
+        await patiently(this.signal, () => this.model.progress('audit'));
+      }
     }
   }
 

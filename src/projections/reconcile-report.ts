@@ -10,7 +10,7 @@ import { type Counts, type Finding, Findings, findingOf } from './findings.js';
  * - `extra`: the read model has it, the log has not.
  */
 export type Problem = 'missing' | 'altered' | 'extra' | 'misplaced';
-export const PROBLEMS: readonly Problem[] = ['missing', 'altered', 'extra', 'misplaced'];
+const PROBLEMS: readonly Problem[] = ['missing', 'altered', 'extra', 'misplaced'];
 
 interface Difference extends Finding<Problem> {
   readonly repaired: boolean;

@@ -57,7 +57,8 @@ export class ElasticsearchGeneration implements Generation {
       // The documents of a batch that is tried again and again need not be sent each time.
       if (this.isSealed) await this.keeper.requireOpen();
       const codes = await this.write(writes, (target) => applyWrites(target, writes));
-      await this.keeper.advance(topic, progress);
+      // Where somebody else carried a partition before, what he applied may not be searchable yet.
+      this.searchable.addOthers(await this.keeper.advance(topic, progress));
       this.isSealed = false;
       this.noteApplied(topic, writes, progress);
       return writes.map(({ id }, at) => ({ code: codes[at] ?? 'applied', id }));

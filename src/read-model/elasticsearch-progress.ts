@@ -34,16 +34,17 @@ export class ProgressKeeper {
   }
 
   /**
-   * Resolves when what is stored is at least this. Throws `GenerationLost` where the generation is gone or was set back,
-   * `GenerationSealed` while nothing may be written to it.
+   * Resolves when what is stored is at least this, with what these partitions stood at before. Throws `GenerationLost`
+   * where the generation is gone or was set back, `GenerationSealed` while nothing may be written to it.
    */
-  advance(topic: Topic, next: Offsets): Promise<void> {
-    const named = Object.entries(next).map(([partition, offset]) => [
+  async advance(topic: Topic, next: Offsets): Promise<Nexts> {
+    const named = Object.entries(next).map(([partition, offset]): [string, number] => [
       partitionName({ topic, partition: Number(partition) }),
       offset,
     ]);
     this.queue.push(Object.fromEntries(named));
-    return this.write();
+    const before = await this.write();
+    return Object.fromEntries(named.map(([partition]) => [partition, before[partition] ?? 0]));
   }
 
   /** Throws what `advance` throws, and writes nothing. */
@@ -58,14 +59,14 @@ export class ProgressKeeper {
     }
   }
 
-  private async writeQueued(): Promise<void> {
+  private async writeQueued(): Promise<Nexts> {
     const queued = this.queue.splice(0);
     for (let attempt = 0; attempt < MOST_ATTEMPTS; attempt += 1) {
       this.known ??= await this.stored();
       const { value, version } = this.known;
       const wanted = queued.reduce(later, value);
-      if (wanted === value) return this.requireOpen();
-      if (await this.replace(wanted, version)) return;
+      if (wanted === value) await this.requireOpen();
+      if (wanted === value || (await this.replace(wanted, version))) return value;
     }
     throw new ElasticsearchFault('others kept writing the progress of the read model', 409, 'progress_contended');
   }

@@ -88,10 +88,10 @@ export function isAbsent(error: unknown): boolean {
 /**
  * Runs the work for all who ask for it before it begins, one run at a time: who asks while it runs shares the next run.
  */
-export function coalesced(work: () => Promise<void>): () => Promise<void> {
-  let running: Promise<void> | undefined;
-  let next: Promise<void> | undefined;
-  const start = (): Promise<void> => {
+export function coalesced<Result>(work: () => Promise<Result>): () => Promise<Result> {
+  let running: Promise<Result> | undefined;
+  let next: Promise<Result> | undefined;
+  const start = (): Promise<Result> => {
     next = undefined;
     const run = work().finally(() => {
       if (running === run) running = undefined;

@@ -74,10 +74,11 @@ clusterSuite('the order received over many indices and processes', ({ elasticsea
     const [one, other] = [await handles.open(), await handles.open()];
     const [early, late] = [0, 40].map((day, n) => event(n, { id: idAt(day * DAY_MS + n), place: place(n) }));
     if (!early || !late) return;
+    await Promise.all([one.refresh(), other.refresh()]);
     await one.apply('audit', [early], { 0: 1 });
+    // It was told nothing of the other, but carries the partition on, and refreshes the month of its own document.
     await other.apply('audit', [late], { 0: 2 });
     await other.refresh();
-    // Only the later of the two is searchable for sure, and the first writer has not yet said anything of the earlier.
     const before = await search(one, { order: 'received' });
     await one.refresh();
     const then = await search(one, { order: 'received', ...(before.cursor && { cursor: before.cursor }) });

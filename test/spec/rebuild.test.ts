@@ -1,12 +1,12 @@
 import { setImmediate as turn } from 'node:timers/promises';
 import { type RebuildParts, rebuild } from '../../src/projections/rebuild.js';
 import type { Generation, NextGeneration, ReadModel, StoredDocument } from '../../src/read-model/read-model.js';
-import { countTurns, TestStore } from '../support/store.js';
+import { countTurns, EmbeddedTestStore } from '../support/store.js';
 
-let store: TestStore;
+let store: EmbeddedTestStore;
 
 beforeEach(async () => {
-  store = await TestStore.open(2);
+  store = await EmbeddedTestStore.open(2);
 });
 
 afterEach(() => store.remove());

@@ -2,9 +2,9 @@ import type { DatabaseSync } from 'node:sqlite';
 import { setImmediate as turn } from 'node:timers/promises';
 import { type ReconcileOptions, reconcile } from '../../src/projections/reconcile.js';
 import type { ReconciliationReport } from '../../src/projections/reconcile-report.js';
-import { countTurns, TestStore } from '../support/store.js';
+import { countTurns, EmbeddedTestStore } from '../support/store.js';
 
-let store: TestStore;
+let store: EmbeddedTestStore;
 
 const never = new AbortController().signal;
 const NONE = { missing: 0, altered: 0, extra: 0, misplaced: 0 };
@@ -16,7 +16,7 @@ const named = ({ items }: ReconciliationReport) =>
 const id = (n: number) => `${String(n).padStart(8, '0')}-0000-7000-8000-000000000000`;
 
 async function open(partitions: number): Promise<void> {
-  store = await TestStore.open(partitions);
+  store = await EmbeddedTestStore.open(partitions);
   await store.createOrg('acme');
   await store.publish(700);
   await store.log.append([
@@ -276,7 +276,7 @@ describe('a reconciliation beside retention', () => {
   const limitAt = (ms: number) => store.retention.setLimit('acme', 'app', ms);
 
   beforeEach(async () => {
-    store = await TestStore.open();
+    store = await EmbeddedTestStore.open();
     await store.createOrg('acme');
     store.now.ms = 10 * DAY;
   });

@@ -6,6 +6,7 @@ import { pino } from 'pino';
 import type { Clock } from '../../src/clock.js';
 import { readConfig } from '../../src/config.js';
 import { startService as start } from '../../src/service.js';
+import { type ClusterStore, newClusterStore } from './cluster-store.js';
 
 export interface TestService {
   readonly url: string;
@@ -17,12 +18,26 @@ export interface TestService {
   remove(): Promise<void>;
 }
 
-/** The whole service on the embedded store, in this process, on a port of its own. */
+/** The store of a data folder: a service that is started again there finds what it had. */
+const clusters = new Map<string, ClusterStore>();
+
+function clusterOf(dataDir: string): ClusterStore {
+  const known = clusters.get(dataDir) ?? newClusterStore();
+  clusters.set(dataDir, known);
+  return known;
+}
+
+/**
+ * The whole service in this process, on a port of its own: on the embedded store, or with `TEST_STORE=cluster` on Kafka and
+ * Elasticsearch.
+ */
 export async function startService(
   options: { env?: Record<string, string>; dataDir?: string; clock?: Clock } = {},
 ): Promise<TestService> {
   const dataDir = options.dataDir ?? mkdtempSync(join(tmpdir(), 'control-service-'));
+  const cluster = process.env.TEST_STORE === 'cluster' ? clusterOf(dataDir) : undefined;
   const config = readConfig({
+    ...cluster?.env,
     CONTROL_PORT: '0',
     CONTROL_DATA_DIR: dataDir,
     CONTROL_LOG_LEVEL: 'silent',
@@ -42,6 +57,7 @@ export async function startService(
     stop,
     async remove() {
       await stop();
+      await cluster?.remove();
       rmSync(dataDir, { recursive: true, force: true });
     },
   };

@@ -4,10 +4,11 @@ import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { setTimeout as delay } from 'node:timers/promises';
 import { pino } from 'pino';
+import { type Clock, systemClock } from '../../src/clock.js';
 import { auditEntry } from '../../src/event-log/audit-record.js';
 import { controlEntry } from '../../src/event-log/control-record.js';
 import { EmbeddedEventLog } from '../../src/event-log/embedded.js';
-import type { LogEntry, Topic } from '../../src/event-log/event-log.js';
+import type { EventLog, LogEntry, Topic } from '../../src/event-log/event-log.js';
 import { Metrics } from '../../src/metrics.js';
 import { recordedEvent, type SentAuditEvent } from '../../src/model/audit-event.js';
 import type { ControlEvent } from '../../src/model/control-events.js';
@@ -17,12 +18,13 @@ import { auditProjection } from '../../src/projections/audit.js';
 import { controlProjection } from '../../src/projections/control.js';
 import { ProjectionRunner } from '../../src/projections/projection-runner.js';
 import { EmbeddedReadModel } from '../../src/read-model/embedded.js';
+import type { ReadModel } from '../../src/read-model/read-model.js';
 import { SetRetention } from '../contract/read-model.harness.js';
 
 const AT = '2026-01-02T03:04:05.678Z';
 const BY = { name: 'root', requestId: 'request-1', remoteIp: '192.0.2.1' };
 
-export const PROJECTIONS = [auditProjection, controlProjection];
+const PROJECTIONS = [auditProjection, controlProjection];
 
 export interface Keyed {
   /** In place of an identifier of its own. */
@@ -32,34 +34,20 @@ export interface Keyed {
   readonly context?: string;
 }
 
-/** The embedded store and its projections, without the rest of the service. */
+/** A log, a read model and the projections between them, without the rest of the service. */
 export class TestStore {
-  readonly retention = new SetRetention();
   readonly logger = pino({ level: 'silent' });
-  readonly now: { ms: number | undefined } = { ms: undefined };
-  readonly clock = { now: () => this.now.ms ?? Date.now() };
   private made = 0;
   private stop = new AbortController();
   private running: Promise<unknown> = Promise.resolve();
 
-  private constructor(
-    private readonly folder: string,
-    readonly partitions: number,
-    public log: EmbeddedEventLog,
-    public model: EmbeddedReadModel,
+  constructor(
+    readonly log: EventLog,
+    public model: ReadModel,
+    readonly retention: SetRetention,
+    readonly clock: Clock = systemClock,
+    private readonly ids: (n: number) => string = (n) => `${String(n).padStart(8, '0')}-0000-7000-8000-000000000000`,
   ) {}
-
-  static async open(partitions = 1): Promise<TestStore> {
-    const folder = mkdtempSync(join(tmpdir(), 'test-store-'));
-    const late: { store?: TestStore } = {};
-    const clock = { now: () => late.store?.clock.now() ?? Date.now() };
-    const log = await EmbeddedEventLog.open({ file: join(folder, 'log.db'), partitions: { audit: partitions }, clock });
-    const store = new TestStore(folder, partitions, log, undefined as never);
-    late.store = store;
-    store.model = await store.openModel();
-    store.start();
-    return store;
-  }
 
   /** Everything that the jobs on a read model are made of. */
   get parts() {
@@ -70,7 +58,7 @@ export class TestStore {
   event(name: string, { id, hash, context = 'app' }: Keyed = {}, sent: Partial<SentAuditEvent> = {}): LogEntry {
     this.made += 1;
     const publication = {
-      id: id ?? `${String(this.made).padStart(8, '0')}-0000-7000-8000-000000000000`,
+      id: id ?? this.ids(this.made),
       postedTime: AT,
       org: 'acme',
       contextName: context,
@@ -134,25 +122,6 @@ export class TestStore {
     }
   }
 
-  /** Writes into the read model's file while nobody has it open. */
-  async tamper(work: (db: DatabaseSync) => void): Promise<void> {
-    await this.halt();
-    await this.model.close();
-    const db = new DatabaseSync(join(this.folder, 'read-model.db'));
-    try {
-      work(db);
-    } finally {
-      db.close();
-    }
-    this.model = await this.openModel();
-    this.start();
-  }
-
-  /** The names of the read model's files, but for what SQLite keeps beside them. */
-  get files(): string[] {
-    return readdirSync(this.folder).filter((name) => /^read-model.*(?<!-wal|-shm)$/.test(name));
-  }
-
   /** Ends the projections. */
   async halt(): Promise<void> {
     this.stop.abort();
@@ -166,6 +135,53 @@ export class TestStore {
     const runners = PROJECTIONS.map((one) => new ProjectionRunner(log, model, feed, one, new Metrics(), logger));
     this.running = Promise.all(runners.map((runner) => runner.run(this.stop.signal)));
   }
+}
+
+/** On the embedded store, in a folder of its own. */
+export class EmbeddedTestStore extends TestStore {
+  private constructor(
+    private readonly folder: string,
+    override readonly log: EmbeddedEventLog,
+    override model: EmbeddedReadModel,
+    retention: SetRetention,
+    /** In place of the time that it is. */
+    readonly now: { ms: number | undefined },
+    clock: Clock,
+  ) {
+    super(log, model, retention, clock);
+  }
+
+  /** With its projections running. */
+  static async open(partitions = 1): Promise<EmbeddedTestStore> {
+    const folder = mkdtempSync(join(tmpdir(), 'test-store-'));
+    const now: EmbeddedTestStore['now'] = { ms: undefined };
+    const clock = { now: () => now.ms ?? Date.now() };
+    const retention = new SetRetention();
+    const log = await EmbeddedEventLog.open({ file: join(folder, 'log.db'), partitions: { audit: partitions }, clock });
+    const model = await openModel(folder, log, retention);
+    const store = new EmbeddedTestStore(folder, log, model, retention, now, clock);
+    store.start();
+    return store;
+  }
+
+  /** Writes into the read model's file while nobody has it open. */
+  async tamper(work: (db: DatabaseSync) => void): Promise<void> {
+    await this.halt();
+    await this.model.close();
+    const db = new DatabaseSync(join(this.folder, 'read-model.db'));
+    try {
+      work(db);
+    } finally {
+      db.close();
+    }
+    this.model = await openModel(this.folder, this.log, this.retention);
+    this.start();
+  }
+
+  /** The names of the read model's files, but for what SQLite keeps beside them. */
+  get files(): string[] {
+    return readdirSync(this.folder).filter((name) => /^read-model.*(?<!-wal|-shm)$/.test(name));
+  }
 
   async remove(): Promise<void> {
     await this.halt();
@@ -173,11 +189,10 @@ export class TestStore {
     await this.log.close();
     rmSync(this.folder, { recursive: true, force: true });
   }
+}
 
-  private openModel(): Promise<EmbeddedReadModel> {
-    const { log, retention } = this;
-    return EmbeddedReadModel.open({ file: join(this.folder, 'read-model.db'), logId: log.id, retention });
-  }
+function openModel(folder: string, log: EmbeddedEventLog, retention: SetRetention): Promise<EmbeddedReadModel> {
+  return EmbeddedReadModel.open({ file: join(folder, 'read-model.db'), logId: log.id, retention });
 }
 
 /** Counts the turns of the event loop. */

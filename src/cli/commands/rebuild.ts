@@ -21,10 +21,11 @@ class Rebuild extends ApiCommand {
 
   protected async run(): Promise<number> {
     await this.requireToken();
-    const [client, { awaitJob, startJob }, { isDocument, showResource }] = await Promise.all([
+    const [client, { awaitJob, startJob }, { isDocument, showResource }, { showReport }] = await Promise.all([
       this.client(),
       import('../job.js'),
       import('../output/document.js'),
+      import('../output/report.js'),
     ]);
     const { format, terminal } = this;
     const job = { client, terminal, path: '/-rebuild', name: 'rebuild', body: {} };
@@ -36,16 +37,8 @@ class Rebuild extends ApiCommand {
     }
     const report = await awaitJob(job, started);
     if (isDocument(format)) await showResource(terminal, format, report);
-    else await this.#show(JSON.parse(report) as ShownReport & { generation?: number; records?: number });
+    else await showReport(terminal, JSON.parse(report) as ShownReport);
     return EXIT.ok;
-  }
-
-  async #show(report: ShownReport & { generation?: number; records?: number; unreadable?: number }): Promise<void> {
-    const { showReport } = await import('../output/report.js');
-    const { generation, records, unreadable = 0, compared } = report;
-    const passed = unreadable > 0 ? `, ${unreadable} of them unreadable` : '';
-    this.terminal.note(`generation ${generation} is live, made of ${records} records${passed}`);
-    await showReport(this.terminal, report, `${compared} documents compared with those before`);
   }
 }
 

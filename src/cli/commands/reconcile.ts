@@ -38,7 +38,7 @@ class Reconcile extends ApiCommand {
     const text = await awaitJob(job, await startJob(job));
     const report = JSON.parse(text) as ShownReport;
     if (isDocument(format)) await showResource(terminal, format, text);
-    else await showReport(terminal, report, `${report.compared} documents compared, ${report.repaired} repaired`);
+    else await showReport(terminal, report);
     return total(report) > (report.repaired ?? 0) ? EXIT.failure : EXIT.ok;
   }
 

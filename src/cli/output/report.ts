@@ -13,8 +13,11 @@ interface ShownDifference {
   repaired?: unknown;
 }
 
-/** What the reports of a rebuild and of a reconciliation have in common. */
+/** What is shown of the report of a rebuild or of a reconciliation. */
 export interface ShownReport {
+  generation?: number;
+  records?: number;
+  unreadable?: number;
   compared?: number;
   repaired?: number;
   differences?: Record<string, number>;
@@ -37,14 +40,20 @@ const REPAIRED: Column<ShownDifference> = {
   value: ({ repaired }) => (repaired === true ? 'yes' : 'no'),
 };
 
-/** The differences, one a line; what they add up to is for people, and goes to standard error. */
-export async function showReport(terminal: Terminal, report: ShownReport, summary: string): Promise<void> {
-  const { items = [], omitted = 0 } = report;
-  const columns = report.repaired === undefined ? COLUMNS : [...COLUMNS, REPAIRED];
-  await new TablePrinter(terminal, columns).print(items);
-  const counts = Object.entries(report.differences ?? {}).map(([problem, count]) => `${count} ${problem}`);
-  terminal.note(`${summary}: ${counts.join(', ')}`);
-  if (omitted > 0) terminal.note(`${omitted} more are counted, but not shown`);
+const NUMBERS = ['generation', 'records', 'unreadable', 'compared', 'repaired'] as const;
+
+/** What the report counts, on one line, and below it the differences, one a line. */
+export async function showReport(terminal: Terminal, report: ShownReport): Promise<void> {
+  const { items = [], omitted = 0, differences = {} } = report;
+  const numbers = NUMBERS.filter((name) => report[name] !== undefined).map((name) => [name, report[name]] as const);
+  const counts = [...numbers, ...Object.entries(differences)].map(([name, count]): Column<ShownReport> => {
+    return { header: name.toUpperCase(), value: () => text(count) };
+  });
+  await new TablePrinter(terminal, counts).print([report]);
+  if (items.length === 0) return;
+  await terminal.out('\n');
+  await new TablePrinter(terminal, report.repaired === undefined ? COLUMNS : [...COLUMNS, REPAIRED]).print(items);
+  if (omitted > 0) terminal.note(`${omitted} more are counted, but not named`);
 }
 
 export const total = ({ differences = {} }: ShownReport): number =>
