@@ -9,6 +9,9 @@ import { LateReadModel } from './read-model/late.js';
 import type { Retention } from './read-model/read-model.js';
 import type { Store } from './store.js';
 
+/** How long an append is tried again: as long as a caller may reasonably wait for his answer. */
+const DELIVERY_MS = 10_000;
+
 /** Kafka and Elasticsearch, which may come up later than the process. What it opens is closed with `started`. */
 export function openClusterStore(
   { kafka, elasticsearch }: ClusterConfig,
@@ -17,7 +20,7 @@ export function openClusterStore(
   logger: Logger,
   started: AsyncDisposableStack,
 ): Store {
-  const log = new LateEventLog('Kafka', () => KafkaEventLog.open({ ...kafka, logger }));
+  const log = new LateEventLog('Kafka', () => KafkaEventLog.open({ ...kafka, deliveryMs: DELIVERY_MS, logger }));
   started.defer(() => log.close());
   const model = new LateReadModel('Elasticsearch', ElasticsearchReadModel.refreshMs, async () => {
     const { id } = await log.opened;

@@ -1,6 +1,6 @@
 import type { Clock } from '../clock.js';
 import type { Offsets, Topic } from '../event-log/event-log.js';
-import { applyWrites, locationOf, type Target } from './elasticsearch-apply.js';
+import { applyWrites, type Target } from './elasticsearch-apply.js';
 import { isMissing } from './elasticsearch-client.js';
 import { checkWrite, homeOf, type Limits, locationIn, monthOf } from './elasticsearch-document.js';
 import { MonthDropper } from './elasticsearch-drop.js';
@@ -11,6 +11,7 @@ import { overwriteDocument, removeDocument } from './elasticsearch-repair.js';
 import { findStrays, scanRange } from './elasticsearch-scan.js';
 import { limitsOf, type Reader } from './elasticsearch-search.js';
 import { appliedBounds, Searchable } from './elasticsearch-searchable.js';
+import type { Bounds } from './elasticsearch-state.js';
 import { sweepDocuments } from './elasticsearch-sweep.js';
 import type { KindName } from './kinds.js';
 import {
@@ -56,11 +57,12 @@ export class ElasticsearchGeneration implements Generation {
     try {
       // The documents of a batch that is tried again and again need not be sent each time.
       if (this.isSealed) await this.keeper.requireOpen();
-      const codes = await this.write(writes, (target) => applyWrites(target, writes));
+      const indices = indicesOf(writes);
+      const codes = await this.write(indices, (target) => applyWrites(target, writes));
       // Where somebody else carried a partition before, what he applied may not be searchable yet.
       this.searchable.addOthers(await this.keeper.advance(topic, progress));
       this.isSealed = false;
-      this.noteApplied(topic, writes, progress);
+      this.noteApplied(indices, appliedBounds(topic, writes, progress));
       return writes.map(({ id }, at) => ({ code: codes[at] ?? 'applied', id }));
     } catch (error) {
       if (error instanceof GenerationSealed) this.isSealed = true;
@@ -84,7 +86,7 @@ export class ElasticsearchGeneration implements Generation {
     const { es, catalog, retention } = this.reader;
     const now = this.clock.now();
     const removed = await sweepDocuments(this.target(), retention, signal);
-    this.searchable.add(removed.keys(), {});
+    for (const index of removed.keys()) this.searchable.add(index);
     // Which months are empty shows only now.
     if (removed.size > 0) await this.refresh();
     if (!signal.aborted) await new MonthDropper(es, catalog, this.number).dropEmpty(monthOf(now), now);
@@ -105,18 +107,18 @@ export class ElasticsearchGeneration implements Generation {
 
   async overwrite(write: Write): Promise<void> {
     checkWrite(write);
-    await this.write([write], (target) => overwriteDocument(target, write));
-    this.noteApplied(write.place.topic, [write], {});
+    const indices = indicesOf([write]);
+    await this.write(indices, (target) => overwriteDocument(target, write));
+    this.noteApplied(indices, appliedBounds(write.place.topic, [write], {}));
   }
 
   async remove(kind: KindName, document: StoredDocument): Promise<void> {
     await removeDocument(this.target(), kind, document);
-    this.searchable.add([locationIn(document.location).index], {});
+    this.searchable.add(locationIn(document.location).index);
   }
 
-  /** Does the work once the indices of these writes are there; again where one of them was dropped meanwhile. */
-  private async write<Result>(writes: readonly Write[], work: (target: Target) => Promise<Result>): Promise<Result> {
-    const months = writes.filter(({ kind }) => isMonthly(kind)).map(homeOf);
+  /** Does the work once the indices are there; again where one of them was dropped meanwhile. */
+  private async write<Result>({ months }: Indices, work: (target: Target) => Promise<Result>): Promise<Result> {
     const attempt = async () => {
       await this.months.ensure(months);
       return work(this.target());
@@ -131,10 +133,11 @@ export class ElasticsearchGeneration implements Generation {
     }
   }
 
-  private noteApplied(topic: Topic, writes: readonly Write[], progress: Offsets): void {
-    const target = this.target();
-    const indices = new Set(writes.map((write) => locationOf(target, write).index));
-    this.searchable.add(indices, appliedBounds(topic, writes, progress));
+  private noteApplied({ months, kinds }: Indices, bounds: Bounds): void {
+    const { names } = this.reader.catalog;
+    for (const month of months) this.searchable.add(names.month(this.number, month));
+    for (const kind of kinds) this.searchable.add(names.kind(this.number, kind));
+    this.searchable.raise(bounds);
   }
 
   /** What has expired is asked once for all that is done with it. */
@@ -154,4 +157,19 @@ export class ElasticsearchGeneration implements Generation {
       },
     };
   }
+}
+
+/** Where writes go: to months, and to the indices of kinds that have one. */
+interface Indices {
+  readonly months: ReadonlySet<string>;
+  readonly kinds: ReadonlySet<KindName>;
+}
+
+function indicesOf(writes: readonly Write[]): Indices {
+  const [months, kinds] = [new Set<string>(), new Set<KindName>()];
+  for (const write of writes) {
+    if (isMonthly(write.kind)) months.add(homeOf(write));
+    else kinds.add(write.kind);
+  }
+  return { months, kinds };
 }

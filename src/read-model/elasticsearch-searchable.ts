@@ -6,6 +6,7 @@ import { partitionName } from './elasticsearch-document.js';
 import { KIND_NAMES } from './elasticsearch-names.js';
 import type { ProgressKeeper } from './elasticsearch-progress.js';
 import {
+  type Bound,
   type Bounds,
   coalesced,
   isBefore,
@@ -23,15 +24,16 @@ const MOST_ATTEMPTS = 50;
 
 /** How far everything of these writes, and of this progress, is applied. */
 export function appliedBounds(topic: Topic, writes: readonly Pick<Write, 'place'>[], progress: Offsets): Bounds {
-  let bounds: Bounds = {};
-  for (const { place } of writes) {
-    bounds = laterBounds(bounds, { [partitionName(place)]: [place.offset, place.ordinal + 1] });
+  const bounds: Record<string, Bound> = {};
+  const raise = (partition: string, bound: Bound) => {
+    const known = bounds[partition];
+    if (!known || isBefore(known, bound)) bounds[partition] = bound;
+  };
+  for (const { place } of writes) raise(partitionName(place), [place.offset, place.ordinal + 1]);
+  for (const [partition, next] of Object.entries(progress)) {
+    raise(partitionName({ topic, partition: Number(partition) }), [next, 0]);
   }
-  const moved = Object.entries(progress).map(([partition, next]) => [
-    partitionName({ topic, partition: Number(partition) }),
-    [next, 0],
-  ]);
-  return laterBounds(bounds, Object.fromEntries(moved));
+  return bounds;
 }
 
 /**
@@ -55,9 +57,13 @@ export class Searchable {
     private readonly generation: number,
   ) {}
 
-  /** The next refresh that begins makes this searchable. */
-  add(indices: Iterable<string>, bounds: Bounds): void {
-    for (const index of indices) this.touched.add(index);
+  /** The next refresh that begins makes searchable what has changed in the index. */
+  add(index: string): void {
+    this.touched.add(index);
+  }
+
+  /** Everything before these bounds is applied, and its indices are added. */
+  raise(bounds: Bounds): void {
     this.applied = laterBounds(this.applied, bounds);
   }
 

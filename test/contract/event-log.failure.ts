@@ -134,7 +134,8 @@ export function failureCases({ it, itWith }: LogCases): void {
     repair(harness);
     await appendAgain(harness, 'after');
 
-    for (const log of [harness.log, await harness.reopen()]) {
+    for (const open of [async () => harness.log, () => harness.reopen()]) {
+      const log = await open();
       const found = (await readAll(log)).filter(({ key }) => key === 'perhaps');
       expect(
         found.every(({ headers, value }) => headers.more === 'facts' && Buffer.compare(value, perhaps.value) === 0),
