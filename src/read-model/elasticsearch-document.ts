@@ -25,7 +25,7 @@ const MOST_ID_BYTES = 512;
 
 /** Identifiers are those of an organization: the same one of two are two documents. */
 export function documentId(org: string, id: string): string {
-  const whole = `${/[%/]/.test(org) ? encodeURIComponent(org) : org}/${id}`;
+  const whole = `${/[%/]/.test(org) ? org.replaceAll('%', '%25').replaceAll('/', '%2F') : org}/${id}`;
   // No character takes more than three bytes for each of its units.
   if (whole.length * 3 <= MOST_ID_BYTES || Buffer.byteLength(whole) <= MOST_ID_BYTES) return whole;
   return createHash('sha256').update(whole).digest('base64url');

@@ -2,26 +2,31 @@
  * Measures the service against the bars that it has set itself: one JSON line a figure on standard output, the rounds
  * on standard error. Exit code 1 when a bar is missed. `docs/performance.md` explains the figures.
  *
- *     node test/bench/run.ts [--only NAME] [--rounds 7] [--seconds 3]
+ *     node test/bench/run.ts [--cluster] [--only NAME] [--rounds 7] [--seconds 3]
+ *
+ * With `--cluster` the figures are those on Kafka and Elasticsearch, and no others.
  */
 import { parseArgs } from 'node:util';
-import { FIGURES, median, meets, type Options, type Ratios, say } from './figures.ts';
+import { measureCluster } from './cluster.ts';
+import { CLUSTER_FIGURES, FIGURES, median, meets, type Options, type Ratios, say } from './figures.ts';
 import { measureList } from './list.ts';
 import { measurePublish } from './publish.ts';
 import { measureVersion } from './version.ts';
 
 const { values } = parseArgs({
   options: {
+    cluster: { type: 'boolean', default: false },
     only: { type: 'string', multiple: true },
     rounds: { type: 'string', default: '7' },
     seconds: { type: 'string', default: '3' },
   },
 });
 const options: Options = { rounds: Number(values.rounds), seconds: Number(values.seconds) };
-const wanted = new Set(values.only ?? FIGURES.map(({ figure }) => figure));
+const figures = values.cluster ? CLUSTER_FIGURES : FIGURES;
+const wanted = new Set(values.only ?? figures.map(({ figure }) => figure));
 for (const name of wanted) {
-  if (FIGURES.some(({ figure }) => figure === name)) continue;
-  throw new Error(`there is no figure ${name}; there are ${FIGURES.map(({ figure }) => figure).join(', ')}`);
+  if (figures.some(({ figure }) => figure === name)) continue;
+  throw new Error(`there is no figure ${name}; there are ${figures.map(({ figure }) => figure).join(', ')}`);
 }
 
 const PUBLISH = ['publish-rate', 'publish-cpu', 'sync-over-async', 'bulk-over-single'];
@@ -30,10 +35,11 @@ let missed = false;
 if (wanted.has('svc-version')) report(measureVersion(options));
 if (PUBLISH.some((figure) => wanted.has(figure))) report(await measurePublish(options, wanted));
 if (wanted.has('list-at-a-million')) report(await measureList(options));
+if (values.cluster) report(await measureCluster(options, wanted));
 process.exitCode = missed ? 1 : 0;
 
 function report(ratios: Ratios): void {
-  for (const figure of FIGURES) {
+  for (const figure of figures) {
     const rounds = ratios.get(figure.figure);
     if (!rounds || !wanted.has(figure.figure)) continue;
     const { figure: name, about, better, bar, stretch } = figure;
