@@ -1,6 +1,6 @@
 import type { Env } from './env.js';
 
-export interface KafkaConfig {
+interface KafkaConfig {
   /** `host:port`. */
   readonly brokers: readonly string[];
   /** Before the name of every topic and group, so that several services can share a cluster. */
@@ -15,7 +15,7 @@ export interface KafkaConfig {
     | undefined;
 }
 
-export interface ElasticsearchConfig {
+interface ElasticsearchConfig {
   readonly nodes: readonly string[];
   readonly indexPrefix: string;
   /** Primary shards of each month. */

@@ -11,7 +11,8 @@ import { Metrics } from '../metrics.js';
 import { type Publication, recordedEvent, type SentAuditEvent } from '../model/audit-event.js';
 import { canonicalJson } from '../model/canonical-json.js';
 import { type Indexed, Waiters } from '../progress/waiters.js';
-import { CLOCK, CONFIG, EVENT_LOG, IDS } from '../tokens.js';
+import type { ReadModel } from '../read-model/read-model.js';
+import { CLOCK, CONFIG, EVENT_LOG, IDS, READ_MODEL } from '../tokens.js';
 import { inSpan } from '../tracing.js';
 
 export interface PublishItem {
@@ -37,6 +38,7 @@ export class PublishAuditEvents extends Command<Published[]> {
 
 interface Prepared {
   readonly id: string;
+  readonly org: string;
   readonly entry: LogEntry;
 }
 
@@ -50,6 +52,7 @@ export class PublishAuditEventsHandler implements ICommandHandler<PublishAuditEv
     private readonly waiters: Waiters,
     private readonly metrics: Metrics,
     @Inject(EVENT_LOG) private readonly log: EventLog,
+    @Inject(READ_MODEL) private readonly model: ReadModel,
     @Inject(CLOCK) private readonly clock: Clock,
     @Inject(IDS) private readonly ids: Ids,
     @Inject(CONFIG) private readonly config: Config,
@@ -76,10 +79,31 @@ export class PublishAuditEventsHandler implements ICommandHandler<PublishAuditEv
     this.metrics.appended(start);
     if (mode === 'async') return prepared.map(({ id }) => ({ id, state: 'recorded' }));
     const durable = performance.now();
-    const waits = positions.map((position) => this.waiters.waitFor('audit', position, this.config.syncTimeoutMs));
+    const waits = prepared.map((one, index) => this.indexed(one, positions[index]));
     const indexed = await Promise.all(waits);
     this.metrics.waited(durable);
     return prepared.map(({ id }, index) => published(id, indexed[index] ?? { code: 'timeout' }));
+  }
+
+  private async indexed(prepared: Prepared, position: Position | undefined): Promise<Indexed> {
+    if (!position) throw new Error('an append answers a position an entry');
+    const indexed = await this.waiters.waitFor('audit', position, this.config.syncTimeoutMs);
+    if (indexed.code !== 'unconfirmed') return indexed;
+    // Where the read model cannot be asked, the event is recorded: that much is true.
+    return this.endOf(prepared, position).catch(() => ({ code: 'timeout' }));
+  }
+
+  /** What stands under the identifier tells which end the record had, for whoever indexed it has died since. */
+  private async endOf({ id, org, entry }: Prepared, { partition, offset }: Position): Promise<Indexed> {
+    const place = (await this.model.get('auditevent', org, id))?.place;
+    // It has expired already, or it is among the dead letters.
+    if (!place) return { code: 'timeout' };
+    if (place.partition === partition && place.offset === offset) return { code: 'searchable' };
+    const range = { topic: place.topic, partition: place.partition, from: place.offset, to: place.offset + 1 };
+    const stored = await this.model.scan('auditevent', { ...range, limit: 1 });
+    const first = stored.find((one) => one.org === org && one.id === id);
+    if (!first) return { code: 'timeout' };
+    return { code: first.hash === entry.headers.hash ? 'duplicate' : 'conflict', offset, id };
   }
 
   private prepare(item: PublishItem, mode: 'sync' | 'async', from: PublishAuditEvents['from']): Prepared {
@@ -88,17 +112,19 @@ export class PublishAuditEventsHandler implements ICommandHandler<PublishAuditEv
     if (idempotencyKey === undefined) {
       const id = this.ids.next();
       const recorded = recordedEvent(event, { ...from, id, postedTime: isoTime(timeOf(id)) });
-      return { id, entry: auditEntry(recorded, { waited }) };
+      return { id, org: from.org, entry: auditEntry(recorded, { waited }) };
     }
     const id = keyedId('event', from.org, from.contextName, idempotencyKey);
     const recorded = recordedEvent(event, { ...from, id, postedTime: isoTime(this.clock.now()) });
-    return { id, entry: auditEntry(recorded, { hash: hash('sha256', canonicalJson(event)), waited }) };
+    const entry = auditEntry(recorded, { hash: hash('sha256', canonicalJson(event)), waited });
+    return { id, org: from.org, entry };
   }
 }
 
 function published(id: string, indexed: Indexed): Published {
   switch (indexed.code) {
     case 'timeout':
+    case 'unconfirmed':
       return { id, state: 'recorded' };
     case 'conflict':
       return {

@@ -6,7 +6,7 @@ import type { Ids } from '../ids.js';
 import { decideSetRetention } from '../model/auditctx.js';
 import type { Caller } from '../model/control-fold.js';
 import type { Identity, Precondition } from '../model/precondition.js';
-import { Waiters } from '../progress/waiters.js';
+import { isFound, Waiters } from '../progress/waiters.js';
 import { CLOCK, CONFIG, IDS } from '../tokens.js';
 import { CommandRunner } from './command-runner.js';
 
@@ -52,6 +52,6 @@ export class EditAuditContextHandler implements ICommandHandler<EditAuditContext
     });
     if (!position) return true;
     const indexed = await this.waiters.waitFor('control', position, this.config.syncTimeoutMs);
-    return indexed.code === 'searchable';
+    return isFound(indexed);
   }
 }

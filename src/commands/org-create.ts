@@ -11,7 +11,7 @@ import type { Caller } from '../model/control-fold.js';
 import { keyStream } from '../model/key.js';
 import { ADMIN, decideCreateOrg, type OrgState } from '../model/org.js';
 import { serviceAccountLink } from '../model/service-account.js';
-import { Waiters } from '../progress/waiters.js';
+import { isFound, Waiters } from '../progress/waiters.js';
 import { CLOCK, CONFIG, IDS } from '../tokens.js';
 import { CommandRunner } from './command-runner.js';
 import { KeySecrets, keyHash } from './key-secrets.js';
@@ -63,7 +63,7 @@ export class CreateOrgHandler implements ICommandHandler<CreateOrg> {
     if (!position) throw new Error('an organization is never made without a record');
     const indexed = await this.waiters.waitFor('control', position, this.config.syncTimeoutMs);
     const serviceAccount = serviceAccountLink(name, ADMIN);
-    return { org: createdOrg(events, key), serviceAccount, key, searchable: indexed.code === 'searchable' };
+    return { org: createdOrg(events, key), serviceAccount, key, searchable: isFound(indexed) };
   }
 
   private newIds() {

@@ -28,7 +28,7 @@ interface RetentionSet {
 
 export type AuditContextEvent = RetentionSet;
 
-export function auditContextStream(org: string, name: string): `auditctx/${string}` {
+function auditContextStream(org: string, name: string): `auditctx/${string}` {
   return `auditctx/${org}/${name}`;
 }
 

@@ -9,6 +9,11 @@ export interface ProgressUpdate {
   readonly indexed: number;
   /** Everything before it is found by searches too. */
   readonly searchable: number;
+  /**
+   * Where the one who says so took over. What lies before was carried by others, who may have died before they announced
+   * its outcomes; of everything from here on they came before this. Absent: nothing was carried by others.
+   */
+  readonly since?: number;
   /** Only of records that did not simply end up as their own document. */
   readonly outcomes: readonly RecordOutcome[];
 }

@@ -1,8 +1,16 @@
 import type { Position, Topic } from '../event-log/event-log.js';
 import type { ProgressFeed, ProgressUpdate, RecordOutcome } from './progress-feed.js';
 
-/** What became of a record: found by searches as its own document, or one of the other ends, or not known in time. */
-export type Indexed = { readonly code: 'searchable' } | RecordOutcome | { readonly code: 'timeout' };
+/**
+ * What became of a record: found by searches as its own document, or one of the other ends, or not known in time.
+ * `unconfirmed`: it was indexed by a projector that may have died before it said which of the ends.
+ */
+export type Indexed = { readonly code: 'searchable' | 'unconfirmed' | 'timeout' } | RecordOutcome;
+
+/** Whether a record that always becomes a document of its own, as those of `control` do, is found. */
+export function isFound({ code }: Indexed): boolean {
+  return code === 'searchable' || code === 'unconfirmed';
+}
 
 interface Waiter {
   readonly offset: number;
@@ -12,6 +20,8 @@ interface Waiter {
 interface Watermark {
   generation: number;
   searchable: number;
+  /** Before this, outcomes may have been lost. */
+  confirmedFrom: number;
   readonly waiters: Set<Waiter>;
   /** Outcomes may be announced before the one who asks for them knows the position. The oldest are forgotten. */
   readonly outcomes: Map<number, RecordOutcome>;
@@ -36,7 +46,7 @@ export class Waiters {
   waitFor(topic: Topic, position: Position, timeoutMs: number): Promise<Indexed> {
     const watermark = this.watermark(topic, position.partition);
     if (position.offset < watermark.searchable) {
-      return Promise.resolve(watermark.outcomes.get(position.offset) ?? { code: 'searchable' });
+      return Promise.resolve(endOf(watermark, position.offset));
     }
     if (this.closed) return Promise.resolve({ code: 'timeout' });
     return new Promise((resolve) => {
@@ -69,12 +79,14 @@ export class Waiters {
       watermark.generation = update.generation;
       watermark.searchable = 0;
     }
+    const { since = 0 } = update;
+    if (since > watermark.searchable) watermark.confirmedFrom = Math.max(watermark.confirmedFrom, since);
     for (const outcome of update.outcomes) watermark.outcomes.set(outcome.offset, outcome);
     forgetOldest(watermark.outcomes);
     watermark.searchable = Math.max(watermark.searchable, update.searchable);
     for (const waiter of [...watermark.waiters]) {
       if (waiter.offset >= watermark.searchable) continue;
-      waiter.release(watermark.outcomes.get(waiter.offset) ?? { code: 'searchable' });
+      waiter.release(endOf(watermark, waiter.offset));
     }
   }
 
@@ -85,12 +97,18 @@ export class Waiters {
     const made = {
       generation: 0,
       searchable: 0,
+      confirmedFrom: 0,
       waiters: new Set<Waiter>(),
       outcomes: new Map<number, RecordOutcome>(),
     };
     this.watermarks.set(key, made);
     return made;
   }
+}
+
+/** Of a record before the watermark. */
+function endOf({ outcomes, confirmedFrom }: Watermark, offset: number): Indexed {
+  return outcomes.get(offset) ?? { code: offset < confirmedFrom ? 'unconfirmed' : 'searchable' };
 }
 
 function forgetOldest(outcomes: Map<number, RecordOutcome>): void {

@@ -35,6 +35,10 @@ export interface ProjectionStatus {
 interface Mark {
   indexed: number;
   searchable: number;
+  /** Of everything before it that this process has indexed the outcomes are announced. */
+  told: number;
+  /** Where this process took over. */
+  readonly since: number;
 }
 
 /**
@@ -118,7 +122,7 @@ export class ProjectionRunner {
     this.marks.clear();
     for (const partition of partitions) {
       const at = next[partition] ?? 0;
-      this.marks.set(partition, { indexed: at, searchable: at });
+      this.marks.set(partition, { indexed: at, searchable: at, told: at, since: at });
       await this.untilDone(signal, () => this.announce(partition));
     }
     return this.projection.fromStart ? {} : next;
@@ -182,18 +186,20 @@ export class ProjectionRunner {
       return;
     }
     if (notable.length > 0) await this.untilDone(signal, () => this.announce(batch.partition, notable));
+    // Not before: the refresh that runs meanwhile would announce it as searchable, and nothing else.
+    mark.told = mark.indexed;
     this.refresher.request(topic === 'control' || batch.records.some(isWaitedFor));
   }
 
   /** Notes what is applied now; the answer announces it, once it is searchable. */
   private searchableLater(): () => Promise<void> {
     const generation = this.generation;
-    const applied = [...this.marks].map(([partition, mark]) => ({ partition, mark, indexed: mark.indexed }));
+    const applied = [...this.marks].map(([partition, mark]) => ({ partition, mark, told: mark.told }));
     return async () => {
       if (generation !== this.generation) return;
-      for (const { partition, mark, indexed } of applied) {
-        if (this.marks.get(partition) !== mark || mark.searchable >= indexed) continue;
-        mark.searchable = indexed;
+      for (const { partition, mark, told } of applied) {
+        if (this.marks.get(partition) !== mark || mark.searchable >= told) continue;
+        mark.searchable = told;
         await this.announce(partition);
       }
     };
@@ -213,7 +219,8 @@ export class ProjectionRunner {
     const mark = this.marks.get(partition);
     if (!mark) return;
     const { topic } = this.projection;
-    await this.feed.publish({ topic, generation: this.generation, partition, ...mark, outcomes });
+    const { indexed, searchable, since } = mark;
+    await this.feed.publish({ topic, generation: this.generation, partition, indexed, searchable, since, outcomes });
   }
 
   /** Announces everything again and again, and finds out about another generation though nothing is written. */

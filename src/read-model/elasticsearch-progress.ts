@@ -26,10 +26,17 @@ export class ProgressKeeper {
     private readonly clock: Clock,
   ) {}
 
-  /** What is stored; from now on nothing less is expected to be there. */
+  /** What is stored. Throws `GenerationLost` where that is less than what this process knows of. */
   async read(): Promise<Nexts> {
+    const expected = this.known;
     const found = await this.stored();
-    this.known = found;
+    for (const [partition, next] of Object.entries(expected?.value ?? {})) {
+      if ((found.value[partition] ?? -1) < next) {
+        throw new GenerationLost(`generation ${this.generation} of the read model was set back`);
+      }
+    }
+    // A write that ended meanwhile knows better.
+    if (this.known === expected) this.known = found;
     return found.value;
   }
 
@@ -62,8 +69,7 @@ export class ProgressKeeper {
   private async writeQueued(): Promise<Nexts> {
     const queued = this.queue.splice(0);
     for (let attempt = 0; attempt < MOST_ATTEMPTS; attempt += 1) {
-      this.known ??= await this.stored();
-      const { value, version } = this.known;
+      const { value, version } = this.known ?? (await this.stored());
       const wanted = queued.reduce(later, value);
       if (wanted === value) await this.requireOpen();
       if (wanted === value || (await this.replace(wanted, version))) return value;
@@ -78,23 +84,13 @@ export class ProgressKeeper {
       const alias = names.writer(names.progress(this.generation));
       const version = await writeState(this.es, alias, 'progress', value, over);
       if (version) this.known = { value, version };
-      else await this.reload();
+      else await this.read();
       return version !== undefined;
     } catch (error) {
       if (!isMissing(error)) throw error;
       await this.explain();
       return false;
     }
-  }
-
-  private async reload(): Promise<void> {
-    const found = await this.stored();
-    for (const [partition, next] of Object.entries(this.known?.value ?? {})) {
-      if ((found.value[partition] ?? -1) < next) {
-        throw new GenerationLost(`generation ${this.generation} of the read model was set back`);
-      }
-    }
-    this.known = found;
   }
 
   private async stored(): Promise<{ value: Nexts; version: Version }> {

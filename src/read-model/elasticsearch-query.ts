@@ -9,6 +9,13 @@ export type Query = Readonly<Record<string, unknown>>;
 
 const NOTHING: Query = { match_none: {} };
 
+/** Throws for a query that no page answers. */
+export function checkBounds({ limit, offset = 0, cursor }: SearchQuery): void {
+  if (!Number.isInteger(limit) || limit < 1 || limit > 1000) throw new Error('a page has 1 to 1000 documents');
+  if (!Number.isInteger(offset) || offset < 0 || offset > 10_000) throw new Error('an offset is from 0 to 10,000');
+  if (cursor && offset > 0) throw new Error('a cursor and an offset exclude each other');
+}
+
 /**
  * The documents of one organization that match all filters and have not expired. Values stand where Elasticsearch takes
  * them for nothing but values, and names are those of `KINDS`.

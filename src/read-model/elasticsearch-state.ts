@@ -1,5 +1,5 @@
 import type { Version } from './elasticsearch-bulk.js';
-import { type Elasticsearch, isConflict, isFault, isMissing } from './elasticsearch-client.js';
+import { type Elasticsearch, isConflict } from './elasticsearch-client.js';
 import type { Names } from './elasticsearch-names.js';
 
 /** By `topic/partition`, next offset to apply. */
@@ -78,11 +78,6 @@ export async function writeFirstStates(es: Elasticsearch, names: Names, generati
     const query = { require_alias: true, op_type: 'create' };
     await es.request('PUT', `/${names.keeper(generation)}/_doc/${name}`, { body: { value }, query });
   }
-}
-
-/** Whether the answer was that the document is not there, though its index is. */
-export function isAbsent(error: unknown): boolean {
-  return isMissing(error) && isFault(error) && error.type === 'unknown';
 }
 
 /**

@@ -14,6 +14,7 @@ import { ElasticsearchGeneration } from './elasticsearch-generation.js';
 import { type Identity, MAPPING_VERSION } from './elasticsearch-mapping.js';
 import { Names } from './elasticsearch-names.js';
 import { Succession } from './elasticsearch-next.js';
+import { checkBounds } from './elasticsearch-query.js';
 import { lastReceived, searchReceived } from './elasticsearch-received.js';
 import { countByValue, getDocument, type Reader, searchByField } from './elasticsearch-search.js';
 import type { KindName } from './kinds.js';
@@ -88,6 +89,7 @@ export class ElasticsearchReadModel implements ReadModel {
 
   private current: ElasticsearchGeneration | undefined;
   private unusable: StoreUnusable | undefined;
+  private readonly lost = new WeakSet<ElasticsearchGeneration>();
 
   private constructor(
     private readonly reader: Reader,
@@ -96,36 +98,36 @@ export class ElasticsearchReadModel implements ReadModel {
   ) {}
 
   async get(kind: KindName, org: string, id: string): Promise<Document | undefined> {
-    this.writing();
+    this.usable();
     return steadyRead(() => getDocument(this.reader, kind, org, id));
   }
 
   async search(kind: KindName, query: SearchQuery): Promise<Page> {
-    this.writing();
+    this.usable();
     checkBounds(query);
     return steadyRead(() => (query.order === 'received' ? searchReceived : searchByField)(this.reader, kind, query));
   }
 
   async last(kind: KindName, query: LastQuery): Promise<LastPage> {
-    this.writing();
+    this.usable();
     return steadyRead(() => lastReceived(this.reader, kind, query));
   }
 
   async count(kind: KindName, org: string): Promise<ReadonlyMap<string, number>> {
-    this.writing();
+    this.usable();
     return steadyRead(() => countByValue(this.reader, kind, org));
   }
 
   async apply(topic: Topic, writes: readonly Write[], progress: Offsets): Promise<Outcome[]> {
-    return this.writing().apply(topic, writes, progress);
+    return this.written((generation) => generation.apply(topic, writes, progress));
   }
 
   /** From now on this process writes to what is live; where nothing is any more, an empty generation is made. */
   async progress(topic: Topic): Promise<Progress> {
     for (let attempt = 1; ; attempt += 1) {
-      const generation = await this.adopt();
+      await this.adopt();
       try {
-        return await generation.progress(topic);
+        return await this.written((generation) => generation.progress(topic));
       } catch (error) {
         if (!(error instanceof GenerationLost) || attempt === MOST_ATTEMPTS) throw error;
       }
@@ -133,15 +135,15 @@ export class ElasticsearchReadModel implements ReadModel {
   }
 
   async refresh(): Promise<void> {
-    return this.writing().refresh();
+    return this.written((generation) => generation.refresh());
   }
 
   async sweep(signal: AbortSignal): Promise<number> {
-    return this.writing().sweep(signal);
+    return this.written((generation) => generation.sweep(signal));
   }
 
   async scan(kind: KindName, range: ScanRange): Promise<readonly StoredDocument[]> {
-    return this.writing().scan(kind, range);
+    return this.usable().scan(kind, range);
   }
 
   async strays(
@@ -149,15 +151,15 @@ export class ElasticsearchReadModel implements ReadModel {
     ends: Readonly<Partial<Record<Topic, Offsets>>>,
     limit: number,
   ): Promise<readonly StoredDocument[]> {
-    return this.writing().strays(kind, ends, limit);
+    return this.usable().strays(kind, ends, limit);
   }
 
   async overwrite(write: Write): Promise<void> {
-    return this.writing().overwrite(write);
+    return this.written((generation) => generation.overwrite(write));
   }
 
   async remove(kind: KindName, document: StoredDocument): Promise<void> {
-    return this.writing().remove(kind, document);
+    return this.written((generation) => generation.remove(kind, document));
   }
 
   async begin(): Promise<NextGeneration> {
@@ -184,7 +186,18 @@ export class ElasticsearchReadModel implements ReadModel {
     await this.reader.es.close();
   }
 
-  private writing(): ElasticsearchGeneration {
+  /** What is known of a generation that turns out to be lost is forgotten, also where one of the same number is there. */
+  private async written<Result>(work: (generation: ElasticsearchGeneration) => Promise<Result>): Promise<Result> {
+    const generation = this.usable();
+    try {
+      return await work(generation);
+    } catch (error) {
+      if (error instanceof GenerationLost) this.lost.add(generation);
+      throw error;
+    }
+  }
+
+  private usable(): ElasticsearchGeneration {
     if (this.current) return this.current;
     throw this.unusable ?? new Error('the read model is not open');
   }
@@ -213,7 +226,7 @@ export class ElasticsearchReadModel implements ReadModel {
   }
 
   private switchTo(generation: number): ElasticsearchGeneration {
-    if (this.current?.number === generation) return this.current;
+    if (this.current?.number === generation && !this.lost.has(this.current)) return this.current;
     this.current = new ElasticsearchGeneration(this.reader, generation, true, this.clock);
     this.unusable = undefined;
     return this.current;
@@ -238,10 +251,4 @@ export class ElasticsearchReadModel implements ReadModel {
     );
     return this.unusable;
   }
-}
-
-function checkBounds({ limit, offset = 0, cursor }: SearchQuery): void {
-  if (!Number.isInteger(limit) || limit < 1 || limit > 1000) throw new Error('a page has 1 to 1000 documents');
-  if (!Number.isInteger(offset) || offset < 0 || offset > 10_000) throw new Error('an offset is from 0 to 10,000');
-  if (cursor && offset > 0) throw new Error('a cursor and an offset exclude each other');
 }

@@ -7,14 +7,14 @@ import { type ReadModelHarness, SetRetention } from './read-model.harness.js';
 const LOG_ID = 'a-log';
 
 /** Names that no other test has. */
-export function newPrefix(): string {
+function newPrefix(): string {
   return `test-${randomBytes(6).toString('hex')}-`;
 }
 
-export type TestOptions = Pick<ElasticsearchReadModelOptions, 'nodes' | 'indexPrefix'> &
+type TestOptions = Pick<ElasticsearchReadModelOptions, 'nodes' | 'indexPrefix'> &
   Partial<ElasticsearchReadModelOptions>;
 
-export function openModel(options: TestOptions): Promise<ElasticsearchReadModel> {
+function openModel(options: TestOptions): Promise<ElasticsearchReadModel> {
   return ElasticsearchReadModel.open({ logId: LOG_ID, replicas: 0, logger: pino({ level: 'silent' }), ...options });
 }
 
@@ -152,7 +152,7 @@ export async function ask<Answer>(url: string, method: string, path: string, bod
   return answer as Answer;
 }
 
-export async function indicesOf(url: string, prefix: string): Promise<string[]> {
+async function indicesOf(url: string, prefix: string): Promise<string[]> {
   return Object.keys(await ask<object>(url, 'GET', `/${prefix}*/_alias?expand_wildcards=all`)).sort();
 }
 

@@ -1,8 +1,16 @@
 import main from '../../jest.config.js';
 
 /**
- * What takes too long for every run: `npm run test:faults`.
+ * What takes too long for every run: `npm run test:faults`. On the embedded store, and on Kafka and Elasticsearch where
+ * those can be had.
  *
  * @type {import('jest').Config}
  */
-export default { ...main, rootDir: '../..', testMatch: ['<rootDir>/test/faults/kill.ts'], maxWorkers: 1 };
+export default {
+  ...main,
+  rootDir: '../..',
+  testMatch: ['<rootDir>/test/faults/kill.ts', '<rootDir>/test/faults/cluster/*.rounds.ts'],
+  globalSetup: '<rootDir>/test/cluster/setup.ts',
+  globalTeardown: '<rootDir>/test/cluster/teardown.ts',
+  maxWorkers: 1,
+};

@@ -1,7 +1,7 @@
 import { IsJsonArray, IsText, IsWhole, Optional } from './shape.js';
 
 /** 100 years. */
-export const MOST_RETENTION_DAYS = 36_500;
+const MOST_RETENTION_DAYS = 36_500;
 
 /** The settings of an audit context, as a change sends them: what was read may be sent back as it is. */
 export class AuditContextSettingsDto {
