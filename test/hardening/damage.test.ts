@@ -158,15 +158,23 @@ test('the stores to be damaged are real: several topics, a dead letter, and publ
 });
 
 describe('a stopped log', () => {
-  test('that is cut within its last page is refused, or served whole', async () => {
-    const bytes = fileOf(stopped, 'log.db');
-    expect(await tryAll('log.db cut', stopped, 'log.db', truncations(bytes, 'cut log'), isSafe)).toEqual([]);
-  });
+  test(
+    'that is cut within its last page is refused, or served whole',
+    async () => {
+      const bytes = fileOf(stopped, 'log.db');
+      expect(await tryAll('log.db cut', stopped, 'log.db', truncations(bytes, 'cut log'), isSafe)).toEqual([]);
+    },
+    LONG,
+  );
 
-  test('in which one bit is flipped anywhere never gives out an altered record, and loses none silently', async () => {
-    const flips = randomFlips(fileOf(stopped, 'log.db'), 'flip log', scaled(500, 5_000));
-    expect(await tryAll('log.db, one bit', stopped, 'log.db', flips, isSafe)).toEqual([]);
-  });
+  test(
+    'in which one bit is flipped anywhere never gives out an altered record, and loses none silently',
+    async () => {
+      const flips = randomFlips(fileOf(stopped, 'log.db'), 'flip log', scaled(500, 5_000));
+      expect(await tryAll('log.db, one bit', stopped, 'log.db', flips, isSafe)).toEqual([]);
+    },
+    LONG,
+  );
 
   test(
     'in whose first page one bit is flipped loses no table silently',
@@ -189,45 +197,65 @@ describe('a stopped log', () => {
     LONG,
   );
 
-  test('names the file and the record whichever bit of a record is flipped', async () => {
-    const bytes = fileOf(stopped, 'log.db');
-    const [from, to] = recordWith(bytes, '"requestId":"request-151"');
-    // The lengths and types stand first; of the text after them, every bit only in a full run.
-    const bits = bitsOf(from, to - from).filter((_, index) => index < 25 * 8 || index % (FULL ? 1 : 16) === 0);
-    expect(await tryAll('log.db, one record', stopped, 'log.db', flipsAt(bytes, bits), isSafe)).toEqual([]);
-  });
+  test(
+    'names the file and the record whichever bit of a record is flipped',
+    async () => {
+      const bytes = fileOf(stopped, 'log.db');
+      const [from, to] = recordWith(bytes, '"requestId":"request-151"');
+      // The lengths and types stand first; of the text after them, every bit only in a full run.
+      const bits = bitsOf(from, to - from).filter((_, index) => index < 25 * 8 || index % (FULL ? 1 : 16) === 0);
+      expect(await tryAll('log.db, one record', stopped, 'log.db', flipsAt(bytes, bits), isSafe)).toEqual([]);
+    },
+    LONG,
+  );
 });
 
 describe('a log that was cut off, its last publishes in the WAL', () => {
-  test('loses at most the last commit when the end of the WAL is cut', async () => {
-    const bytes = fileOf(cutOff, 'log.db-wal');
-    const onlyLast = (verdict: LogVerdict) =>
-      isSafe(verdict) || (isSafeOrShorter(verdict) && JSON.stringify(verdict.missing) === '{"audit":1}');
-    expect(await tryAll('WAL cut', cutOff, 'log.db-wal', truncations(bytes, 'cut wal'), onlyLast)).toEqual([]);
-  });
+  test(
+    'loses at most the last commit when the end of the WAL is cut',
+    async () => {
+      const bytes = fileOf(cutOff, 'log.db-wal');
+      const onlyLast = (verdict: LogVerdict) =>
+        isSafe(verdict) || (isSafeOrShorter(verdict) && JSON.stringify(verdict.missing) === '{"audit":1}');
+      expect(await tryAll('WAL cut', cutOff, 'log.db-wal', truncations(bytes, 'cut wal'), onlyLast)).toEqual([]);
+    },
+    LONG,
+  );
 
-  test('is served up to the damage, and nothing altered, when one bit of the WAL is flipped', async () => {
-    const flips = randomFlips(fileOf(cutOff, 'log.db-wal'), 'flip wal', scaled(500, 5_000));
-    expect(await tryAll('WAL, one bit', cutOff, 'log.db-wal', flips, isSafeOrShorter)).toEqual([]);
-  });
+  test(
+    'is served up to the damage, and nothing altered, when one bit of the WAL is flipped',
+    async () => {
+      const flips = randomFlips(fileOf(cutOff, 'log.db-wal'), 'flip wal', scaled(500, 5_000));
+      expect(await tryAll('WAL, one bit', cutOff, 'log.db-wal', flips, isSafeOrShorter)).toEqual([]);
+    },
+    LONG,
+  );
 
-  test('never gives out an altered record when one bit of the main file is flipped', async () => {
-    const flips = randomFlips(fileOf(cutOff, 'log.db'), 'flip main', scaled(300, 3_000));
-    expect(await tryAll('log.db under a WAL, one bit', cutOff, 'log.db', flips, isSafe)).toEqual([]);
-  });
+  test(
+    'never gives out an altered record when one bit of the main file is flipped',
+    async () => {
+      const flips = randomFlips(fileOf(cutOff, 'log.db'), 'flip main', scaled(300, 3_000));
+      expect(await tryAll('log.db under a WAL, one bit', cutOff, 'log.db', flips, isSafe)).toEqual([]);
+    },
+    LONG,
+  );
 
-  test('stops the start, naming the place, whenever the WAL lost what had been indexed', async () => {
-    const bytes = fileOf(cutOff, 'log.db-wal');
-    const random = randomFor('ahead');
-    const tally = new Tally();
-    for (let n = 0; n < scaled(30, 300); n += 1) {
-      const length = random.whole(0, bytes.length - 1);
-      scratch.put(new Map([...cutOff.files, ['log.db-wal', bytes.subarray(0, length)]]));
-      tally.add(await refusedAtStart());
-    }
-    tell(`a shortened WAL and the read model: ${tally}`);
-    expect([...tally.counts.keys()]).toEqual(['the log lost acknowledged records']);
-  });
+  test(
+    'stops the start, naming the place, whenever the WAL lost what had been indexed',
+    async () => {
+      const bytes = fileOf(cutOff, 'log.db-wal');
+      const random = randomFor('ahead');
+      const tally = new Tally();
+      for (let n = 0; n < scaled(30, 300); n += 1) {
+        const length = random.whole(0, bytes.length - 1);
+        scratch.put(new Map([...cutOff.files, ['log.db-wal', bytes.subarray(0, length)]]));
+        tally.add(await refusedAtStart());
+      }
+      tell(`a shortened WAL and the read model: ${tally}`);
+      expect([...tally.counts.keys()]).toEqual(['the log lost acknowledged records']);
+    },
+    LONG,
+  );
 });
 
 /** Why the folder cannot be served. */
@@ -250,28 +278,32 @@ describe('a service on a damaged log', () => {
     ['with its read model', true],
     ['without a read model', false],
   ] as const;
-  test.each(cases)('%s refuses to start, naming the file, or answers all as before', async (_name, keepModel) => {
-    const random = randomFor(`service ${keepModel}`);
-    const bytes = fileOf(stopped, 'log.db');
-    const whole = new Map([...stopped.files].filter(([file]) => keepModel || !file.startsWith('read-model')));
-    scratch.put(whole);
-    const before = await serviceAnswers();
-    expect(before).toContain('"kind":"queryresult"');
-    const tally = new Tally();
-    const broken: string[] = [];
-    for (let n = 0; n < scaled(12, 150); n += 1) {
-      const bit = random.whole(0, bytes.length * 8 - 1);
-      scratch.put(new Map([...whole, ['log.db', withFlip(bytes, bit)]]));
-      const answers = await serviceAnswers();
-      const outcome = answers === before ? 'answers as before' : answers.startsWith('refused') ? 'refused' : 'other';
-      tally.add(outcome);
-      if (outcome === 'other' || (outcome === 'refused' && !answers.includes(scratch.log))) {
-        broken.push(`bit ${bit}: ${answers.slice(0, 300)}`);
+  test.each(cases)(
+    '%s refuses to start, naming the file, or answers all as before',
+    async (_name, keepModel) => {
+      const random = randomFor(`service ${keepModel}`);
+      const bytes = fileOf(stopped, 'log.db');
+      const whole = new Map([...stopped.files].filter(([file]) => keepModel || !file.startsWith('read-model')));
+      scratch.put(whole);
+      const before = await serviceAnswers();
+      expect(before).toContain('"kind":"queryresult"');
+      const tally = new Tally();
+      const broken: string[] = [];
+      for (let n = 0; n < scaled(12, 150); n += 1) {
+        const bit = random.whole(0, bytes.length * 8 - 1);
+        scratch.put(new Map([...whole, ['log.db', withFlip(bytes, bit)]]));
+        const answers = await serviceAnswers();
+        const outcome = answers === before ? 'answers as before' : answers.startsWith('refused') ? 'refused' : 'other';
+        tally.add(outcome);
+        if (outcome === 'other' || (outcome === 'refused' && !answers.includes(scratch.log))) {
+          broken.push(`bit ${bit}: ${answers.slice(0, 300)}`);
+        }
       }
-    }
-    tell(`a service ${_name}: ${tally}`);
-    expect(broken).toEqual([]);
-  });
+      tell(`a service ${_name}: ${tally}`);
+      expect(broken).toEqual([]);
+    },
+    LONG,
+  );
 });
 
 /** Everything that the organizations are answered, or the refusal to start. */
