@@ -5,13 +5,12 @@ import { type Clock, isoTime } from '../clock.js';
 import type { Config } from '../config.js';
 import { ControlError } from '../errors.js';
 import { auditEntry } from '../event-log/audit-record.js';
-import type { EventLog, LogEntry, Position } from '../event-log/event-log.js';
+import type { EventLog, LogEntry, Position, Topic } from '../event-log/event-log.js';
 import { type Ids, keyedId, timeOf } from '../ids.js';
 import { Metrics } from '../metrics.js';
 import { type Publication, recordedEvent, type SentAuditEvent } from '../model/audit-event.js';
 import { canonicalJson } from '../model/canonical-json.js';
 import { type Indexed, Waiters } from '../progress/waiters.js';
-import type { ReadModel } from '../read-model/read-model.js';
 import { CLOCK, CONFIG, EVENT_LOG, IDS, READ_MODEL } from '../tokens.js';
 import { inSpan } from '../tracing.js';
 
@@ -36,6 +35,25 @@ export class PublishAuditEvents extends Command<Published[]> {
   }
 }
 
+/** What is asked of the read model: which record an event came from, and what was sent with it. */
+export interface IndexedEvents {
+  get(
+    kind: 'auditevent',
+    org: string,
+    id: string,
+  ): Promise<{ readonly place: Position & { readonly topic: Topic } } | undefined>;
+  scan(
+    kind: 'auditevent',
+    range: {
+      readonly topic: Topic;
+      readonly partition: number;
+      readonly from: number;
+      readonly to: number;
+      readonly limit: number;
+    },
+  ): Promise<readonly { readonly org: string; readonly id: string; readonly hash?: string }[]>;
+}
+
 interface Prepared {
   readonly id: string;
   readonly org: string;
@@ -52,7 +70,7 @@ export class PublishAuditEventsHandler implements ICommandHandler<PublishAuditEv
     private readonly waiters: Waiters,
     private readonly metrics: Metrics,
     @Inject(EVENT_LOG) private readonly log: EventLog,
-    @Inject(READ_MODEL) private readonly model: ReadModel,
+    @Inject(READ_MODEL) private readonly model: IndexedEvents,
     @Inject(CLOCK) private readonly clock: Clock,
     @Inject(IDS) private readonly ids: Ids,
     @Inject(CONFIG) private readonly config: Config,

@@ -10,30 +10,36 @@ export class Bytes {
   }
 
   take(length: number): Buffer {
-    if (length < 0 || length > this.left) throw new RangeError(`${length} bytes are wanted, ${this.left} are left`);
-    this.at += length;
-    return this.buffer.subarray(this.at - length, this.at);
+    const start = this.pass(length);
+    return this.buffer.subarray(start, this.at);
   }
 
   skip(length: number): this {
-    this.take(length);
+    this.pass(length);
     return this;
   }
 
+  /** Where the bytes begin that are passed. */
+  private pass(length: number): number {
+    if (length < 0 || length > this.left) throw new RangeError(`${length} bytes are wanted, ${this.left} are left`);
+    this.at += length;
+    return this.at - length;
+  }
+
   int8(): number {
-    return this.take(1).readInt8();
+    return this.buffer.readInt8(this.pass(1));
   }
 
   int16(): number {
-    return this.take(2).readInt16BE();
+    return this.buffer.readInt16BE(this.pass(2));
   }
 
   int32(): number {
-    return this.take(4).readInt32BE();
+    return this.buffer.readInt32BE(this.pass(4));
   }
 
   uint32(): number {
-    return this.take(4).readUInt32BE();
+    return this.buffer.readUInt32BE(this.pass(4));
   }
 
   /** Exact up to 2^53: offsets and times do not reach it. */
@@ -71,6 +77,14 @@ export class Bytes {
   varintBytes(): Buffer | undefined {
     const length = this.varint();
     return length < 0 ? undefined : this.take(length);
+  }
+
+  /** Like `varintBytes`, without a buffer of its own for each of many short texts. */
+  varintText(): string | undefined {
+    const length = this.varint();
+    if (length < 0) return undefined;
+    const start = this.pass(length);
+    return this.buffer.toString('utf8', start, this.at);
   }
 
   list<Item>(item: () => Item): Item[] {

@@ -3,7 +3,7 @@ import { connect as connectTls } from 'node:tls';
 import type { LogEntry, SASLOptions } from 'kafkajs';
 import Broker from 'kafkajs/src/broker/index.js';
 import loggers from 'kafkajs/src/loggers/index.js';
-import ConnectionPool, { type ProtocolExchange } from 'kafkajs/src/network/connectionPool.js';
+import ConnectionPool, { type ProtocolExchange, type ProtocolRequest } from 'kafkajs/src/network/connectionPool.js';
 import RequestQueue from 'kafkajs/src/network/requestQueue/index.js';
 import apiKeys from 'kafkajs/src/protocol/requests/apiKeys.js';
 import protocol from 'kafkajs/src/protocol/requests/index.js';
@@ -54,7 +54,6 @@ export interface KafkaConnection {
 }
 
 type Api =
-  | 'Produce'
   | 'Fetch'
   | 'ListOffsets'
   | 'CreateTopics'
@@ -129,6 +128,13 @@ export class KafkaLink {
       const own = decode ?? ((raw: Buffer) => response.decode(raw) as Promise<Answer>);
       return { request, decode: own, ...(requestTimeout !== undefined && { requestTimeout }) };
     });
+  }
+
+  /** The same, of a request that is put together already. */
+  send<Answer>(node: number, request: ProtocolRequest, decode: (raw: Buffer) => Answer): Promise<Answer> {
+    const address = this.known.brokers.get(node);
+    if (!address) return Promise.reject(new KafkaFault(`the cluster has no broker ${node}`, false));
+    return this.exchange(this.brokerAt(address), () => ({ request, decode }));
   }
 
   private async exchange<Answer>(

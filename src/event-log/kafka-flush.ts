@@ -3,6 +3,7 @@ import type { KafkaLink } from './kafka-client.js';
 import { CODE } from './kafka-codes.js';
 import { KafkaFault } from './kafka-faults.js';
 import { leaderOf } from './kafka-links.js';
+import { decodeProduced, produceRequest } from './kafka-produce.js';
 
 /** One entry on its way, and who is told what became of it. */
 export interface Parcel {
@@ -15,6 +16,7 @@ export interface Parcel {
 /** Entries that go to one partition as one batch of records: Kafka takes all of them or none. */
 export class PartitionBatch {
   readonly parcels: Parcel[] = [];
+  /** At most so many on the wire. */
   bytes = 0;
   settled = false;
   /** Set as soon as a request with the batch may have reached a broker and was not surely refused. Never unset. */
@@ -51,19 +53,6 @@ export class PartitionBatch {
   }
 }
 
-interface Produced {
-  readonly topics: readonly {
-    readonly topicName: string;
-    readonly partitions: readonly {
-      readonly partition: number;
-      readonly errorCode: number;
-      readonly baseOffset: string;
-    }[];
-  }[];
-}
-
-const ALL_IN_SYNC_REPLICAS = -1;
-
 /** Sends each batch to the leader of its partition and notes what came of it. Never rejects. */
 export async function sendBatches(
   link: KafkaLink,
@@ -91,29 +80,15 @@ async function sendTo(
   timeout: number,
 ): Promise<void> {
   try {
-    const topicData = [...Map.groupBy(batches, ({ topic }) => topic)].map(([topic, own]) => ({
-      topic,
-      partitions: own.map(({ partition, parcels }) => ({
-        partition,
-        messages: parcels.map(({ entry }) => encode(entry)),
-      })),
-    }));
-    const acks = ALL_IN_SYNC_REPLICAS;
-    const { topics } = await link.request<Produced>(leader, 'Produce', { acks, timeout, topicData });
+    const { produced } = await link.send(leader, produceRequest(batches, timeout), decodeProduced);
     for (const batch of batches) {
-      const answer = topics
-        .find(({ topicName }) => topicName === batch.topic)
-        ?.partitions.find(({ partition }) => partition === batch.partition);
-      note(batch, answer?.errorCode ?? UNKNOWN, Number(answer?.baseOffset));
+      const { topic, partition } = batch;
+      const answer = produced.find((one) => one.topic === topic && one.partition === partition);
+      note(batch, answer?.errorCode ?? UNKNOWN, answer?.baseOffset ?? NaN);
     }
   } catch (error) {
     for (const batch of batches) batch.doubt(error instanceof KafkaFault && error.sent, error);
   }
-}
-
-function encode({ key, headers, value }: LogEntry) {
-  const bytes = Buffer.from(value.buffer, value.byteOffset, value.byteLength);
-  return { key, headers, value: bytes };
 }
 
 function note(batch: PartitionBatch, errorCode: number, base: number): void {

@@ -49,6 +49,8 @@ interface Mark {
 export class ProjectionRunner {
   private readonly marks = new Map<number, Mark>();
   private goal: Offsets = {};
+  /** Whether the read model has told where to go on. */
+  private started = false;
   private generation = 0;
   private stalled: string | undefined;
   /** When the log took the last record that is in the read model, in milliseconds. */
@@ -70,7 +72,7 @@ export class ProjectionRunner {
   /** Resolves when the signal aborts; rejects when the log cannot be read on: then the process must not go on. */
   async run(signal: AbortSignal): Promise<void> {
     const { topic } = this.projection;
-    this.goal = (await this.untilDone(signal, () => this.log.head(topic))) ?? {};
+    await this.aim(signal);
     const repeating = this.repeat(signal);
     while (!signal.aborted) {
       try {
@@ -78,10 +80,17 @@ export class ProjectionRunner {
       } catch (error) {
         if (!(error instanceof GenerationLost)) throw error;
         this.logger.error({ err: error, topic }, 'the read model lost what it had; it is filled again from the log');
+        // Not caught up until everything that may have been acknowledged before is there again.
+        this.started = false;
+        await this.aim(signal);
       }
     }
     this.refresher.stop();
     await repeating;
+  }
+
+  private async aim(signal: AbortSignal): Promise<void> {
+    this.goal = (await this.untilDone(signal, () => this.log.head(this.projection.topic))) ?? {};
   }
 
   private consume(signal: AbortSignal): Promise<void> {
@@ -99,8 +108,7 @@ export class ProjectionRunner {
   }
 
   get status(): ProjectionStatus {
-    const started = this.generation > 0;
-    const caughtUp = started && [...this.marks].every(([at, { indexed }]) => indexed >= (this.goal[at] ?? 0));
+    const caughtUp = this.started && [...this.marks].every(([at, { indexed }]) => indexed >= (this.goal[at] ?? 0));
     return { caughtUp, ...(this.stalled !== undefined && { stalled: this.stalled }) };
   }
 
@@ -125,6 +133,7 @@ export class ProjectionRunner {
       this.marks.set(partition, { indexed: at, searchable: at, told: at, since: at });
       await this.untilDone(signal, () => this.announce(partition));
     }
+    this.started = true;
     return this.projection.fromStart ? {} : next;
   }
 

@@ -20,7 +20,11 @@ export interface Action extends Location {
 export type Result = 'done' | 'conflict' | 'absent';
 
 /** Elasticsearch takes 100 MB at once, but works best on a few. */
-const MOST_CHARACTERS = 8 * 1024 * 1024;
+const MOST_BYTES = 8 * 1024 * 1024;
+
+/** Of UTF-8, for what a string counts as one. */
+const MOST_BYTES_A_UNIT = 3;
+const NEWLINE = 0x0a;
 
 const OPS = { create: 'create', put: 'index', remove: 'delete' } as const;
 
@@ -39,16 +43,37 @@ export async function bulk(es: Elasticsearch, names: Names, actions: readonly Ac
   return results;
 }
 
-function linesFrom(names: Names, actions: readonly Action[], start: number): { lines: string; end: number } {
-  let lines = '';
+function linesFrom(names: Names, actions: readonly Action[], start: number): { lines: Buffer; end: number } {
+  const lines = new Lines();
   let end = start;
-  for (; end < actions.length && (end === start || lines.length < MOST_CHARACTERS); end += 1) {
+  for (; end < actions.length && (end === start || lines.length < MOST_BYTES); end += 1) {
     const { op, index, id, over, text } = actions[end] as Action;
     const version = over && { if_seq_no: over.seqNo, if_primary_term: over.primaryTerm };
-    lines += `${JSON.stringify({ [OPS[op]]: { _index: names.writer(index), _id: id, ...version } })}\n`;
-    if (text !== undefined) lines += `${text}\n`;
+    lines.add(JSON.stringify({ [OPS[op]]: { _index: names.writer(index), _id: id, ...version } }));
+    if (text !== undefined) lines.add(text);
   }
-  return { lines, end };
+  return { lines: lines.bytes, end };
+}
+
+/** Written straight into bytes: as one long string, all of them would be copied three times on their way out. */
+class Lines {
+  private buffer = Buffer.allocUnsafe(1024 * 1024);
+  length = 0;
+
+  add(line: string): void {
+    const most = this.length + line.length * MOST_BYTES_A_UNIT + 1;
+    if (most > this.buffer.length) {
+      const larger = Buffer.allocUnsafe(Math.max(most, 2 * this.buffer.length));
+      this.buffer.copy(larger, 0, 0, this.length);
+      this.buffer = larger;
+    }
+    this.length += this.buffer.write(line, this.length);
+    this.length = this.buffer.writeUInt8(NEWLINE, this.length);
+  }
+
+  get bytes(): Buffer {
+    return this.buffer.subarray(0, this.length);
+  }
 }
 
 interface Item {
@@ -56,7 +81,7 @@ interface Item {
   readonly error?: { readonly type: string };
 }
 
-async function send(es: Elasticsearch, lines: string): Promise<readonly (Item | undefined)[]> {
+async function send(es: Elasticsearch, lines: Buffer): Promise<readonly (Item | undefined)[]> {
   const filter_path = 'items.*.status,items.*.error.type';
   const { items = [] } = await es.request<{ items?: readonly Readonly<Record<string, Item>>[] }>('POST', '/_bulk', {
     lines,

@@ -29,7 +29,7 @@ export class ElasticsearchFault extends Error {
 export interface Request {
   readonly body?: object;
   /** In place of a body: lines of JSON, the last one ended too. */
-  readonly lines?: string;
+  readonly lines?: string | Buffer;
   readonly query?: Readonly<Record<string, string | number | boolean>>;
   readonly timeoutMs?: number;
   readonly signal?: AbortSignal;
@@ -118,8 +118,9 @@ function answerFault(
   return new ElasticsearchFault(`Elasticsearch answered ${status} ${type} to ${what}${why}`, status, type);
 }
 
+/** Without the port that happened to be used, so that the same fault says the same. */
 function firstLine(text: string): string {
-  return text.split('\n', 1)[0] ?? '';
+  return text.split(/\n| - Local:/, 1)[0] ?? '';
 }
 
 export function isFault(error: unknown): error is ElasticsearchFault {

@@ -1,5 +1,5 @@
 import { randomBytes } from 'node:crypto';
-import { connect, createServer, type Server, type Socket } from 'node:net';
+import { type AddressInfo, connect, createServer, type Server, type Socket } from 'node:net';
 import { pino } from 'pino';
 import { ElasticsearchReadModel, type ElasticsearchReadModelOptions } from '../../src/read-model/elasticsearch.js';
 import { type ReadModelHarness, SetRetention } from './read-model.harness.js';
@@ -99,15 +99,19 @@ export class Gate {
   private constructor(
     private readonly server: Server,
     readonly url: string,
+    /** Where it leads; may change. */
+    public target: string,
   ) {}
 
   static async open(target: string): Promise<Gate> {
-    const { hostname, port } = new URL(target);
     const server = createServer();
     await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
-    const address = server.address();
-    const gate = new Gate(server, `http://127.0.0.1:${typeof address === 'object' ? address?.port : 0}`);
-    server.on('connection', (from) => gate.join(from, connect(Number(port), hostname)));
+    const { port } = server.address() as AddressInfo;
+    const gate = new Gate(server, `http://127.0.0.1:${port}`, target);
+    server.on('connection', (from) => {
+      const { hostname, port } = new URL(gate.target);
+      gate.join(from, connect(Number(port), hostname));
+    });
     return gate;
   }
 

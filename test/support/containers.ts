@@ -118,7 +118,7 @@ export async function startKafkaCluster(
   throw failed.reason;
 }
 
-function freePort(): Promise<number> {
+export function freePort(): Promise<number> {
   return new Promise((resolve) => {
     const server = createServer();
     server.listen(0, '127.0.0.1', () => {
@@ -128,8 +128,11 @@ function freePort(): Promise<number> {
   });
 }
 
-function startElasticsearch(env: NodeJS.ProcessEnv) {
-  return new ElasticsearchContainer(env.SVC_ELASTICSEARCH_IMAGE || ELASTICSEARCH_IMAGE)
+/** With a port that stays when it restarts, where one is given. */
+export function startElasticsearch(env: NodeJS.ProcessEnv, port?: number) {
+  const container = new ElasticsearchContainer(env.SVC_ELASTICSEARCH_IMAGE || ELASTICSEARCH_IMAGE);
+  if (port !== undefined) container.withExposedPorts({ container: 9200, host: port });
+  return container
     .withEnvironment({
       'discovery.type': 'single-node',
       'xpack.security.enabled': 'false',

@@ -1,0 +1,92 @@
+import { mkdtempSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { pino } from 'pino';
+import { type Config, readConfig } from '../../../src/config.js';
+import { type Service, startService } from '../../../src/service.js';
+import { newClusterStore } from '../../support/cluster-store.js';
+import { KafkaProxy, PRODUCE } from '../../support/kafka-proxy.js';
+import { Client } from '../client.js';
+import { randomOf } from '../random.js';
+import { faultSuite, MINUTES, ROOT_KEY, ROUNDS, report, SEED } from './cluster.js';
+import { Ledger, ORG } from './ledger.js';
+import { Load } from './load.js';
+
+const EVENTS = ROUNDS * 150;
+
+faultSuite('answers of the broker that get lost', () => {
+  const store = newClusterStore();
+  const proxies: KafkaProxy[] = [];
+  const services: Service[] = [];
+  let every = Number.POSITIVE_INFINITY;
+  let produced = 0;
+  let dropped = 0;
+
+  /** The service in this process, which reaches Kafka through a proxy that loses answers to produce requests. */
+  async function start(): Promise<string> {
+    const proxy = await KafkaProxy.start((process.env.TEST_KAFKA_BROKERS ?? '').split(',')[0] ?? '');
+    proxies.push(proxy);
+    proxy.onAnswer = (apiKey) => {
+      if (apiKey !== PRODUCE) return undefined;
+      produced += 1;
+      if (produced % every !== 0) return undefined;
+      dropped += 1;
+      return 'drop';
+    };
+    const dataDir = mkdtempSync(join(tmpdir(), 'control-lost-'));
+    const config = readConfig({ ...store.env, CONTROL_PORT: '0', CONTROL_DATA_DIR: dataDir });
+    if (!config.cluster) throw new Error('the configuration is of a cluster');
+    const kafka = { ...config.cluster.kafka, route: () => proxy.address, requestMs: 1_000 };
+    const routed: Config = { ...config, cluster: { ...config.cluster, kafka } };
+    const service = await startService(routed, pino({ level: 'silent' }));
+    services.push(service);
+    return service.url;
+  }
+
+  let urls: string[];
+  beforeAll(async () => {
+    urls = await Promise.all([start(), start()]);
+  }, MINUTES);
+  afterAll(async () => {
+    every = Number.POSITIVE_INFINITY;
+    await Load.stopAll();
+    await Promise.all(services.map((service) => service.stop()));
+    await Promise.all(proxies.map((proxy) => proxy.close()));
+    await store.remove();
+  }, MINUTES);
+
+  test(
+    'every 40th: nothing acknowledged is lost, and nothing is there twice',
+    async () => {
+      const { key } = await new Client(urls[0] ?? '', ROOT_KEY).org(ORG);
+      const ledger = new Ledger();
+      every = 40;
+      const load = new Load({ urls, key, ledger, random: randomOf(SEED), clients: 12 }).start();
+      while (ledger.counts.acknowledged < EVENTS && ledger.faults.length === 0) {
+        await new Promise((resolve) => setTimeout(resolve, 100));
+      }
+      await load.stop();
+      every = Number.POSITIVE_INFINITY;
+      await ledger.check(urls[1] ?? '', key);
+      report(`produce answers lost: ${dropped} of ${produced}, ${JSON.stringify(ledger.counts)}`);
+      expect(dropped).toBeGreaterThan(2);
+    },
+    10 * MINUTES,
+  );
+
+  test(
+    'every second: an organization that was made is never answered as already there',
+    async () => {
+      const admin = (at: number) => new Client(urls[at % 2] ?? '', ROOT_KEY);
+      every = 2;
+      const names = Array.from({ length: 5 * ROUNDS }, (_, at) => `lost-${at}`);
+      const answers = await Promise.all(names.map((name, at) => admin(at).post('/org', { name })));
+      every = Number.POSITIVE_INFINITY;
+      const statuses = answers.map(({ status }) => status).filter((status) => status !== 201 && status !== 202);
+      expect(statuses).toEqual([]);
+      for (const [at, name] of names.entries()) expect((await admin(at).post('/org', { name })).status).toBe(409);
+      report(`organizations made while answers are lost: ${names.length} of ${names.length}`);
+    },
+    10 * MINUTES,
+  );
+});
