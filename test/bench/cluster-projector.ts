@@ -1,0 +1,197 @@
+import { randomUUID } from 'node:crypto';
+import type { Consumer, EventLog, LogRecord, Topic } from '../../src/event-log/event-log.js';
+import type { ReadModel, Write } from '../../src/read-model/read-model.js';
+import { Bare, built, cpuEach, entriesOf, logger, Topics } from './cluster-store.ts';
+import { type Options, type Ratios, say } from './figures.ts';
+
+const EVENTS = 24_000;
+const RESOURCES = 4_096;
+/** As many as the log hands over at once. */
+const BULK = 500;
+/** Until the compiler has seen enough. */
+const WARM_UPS = 2;
+const REFRESH_MS = 1_000;
+
+const { auditProjection } = await built<typeof import('../../src/projections/audit.js')>('projections/audit.js');
+const { ProjectionRunner } = await built<typeof import('../../src/projections/projection-runner.js')>(
+  'projections/projection-runner.js',
+);
+const { LogProgressFeed } = await built<typeof import('../../src/progress/log-feed.js')>('progress/log-feed.js');
+const { Metrics } = await built<typeof import('../../src/metrics.js')>('metrics.js');
+const { ElasticsearchReadModel } =
+  await built<typeof import('../../src/read-model/elasticsearch.js')>('read-model/elasticsearch.js');
+const { documentIndex } = await built<typeof import('../../src/read-model/elasticsearch-mapping.js')>(
+  'read-model/elasticsearch-mapping.js',
+);
+const { documentId, storedText } = await built<typeof import('../../src/read-model/elasticsearch-document.js')>(
+  'read-model/elasticsearch-document.js',
+);
+
+/** What one partition holds: the first document is there before, so that its month is, too. */
+interface Lot {
+  readonly partition: number;
+  readonly first: Write;
+  readonly firstText: string;
+  /** Where the partition ends. */
+  readonly end: number;
+  /** Bodies of `_bulk`. */
+  readonly bodies: readonly Uint8Array[];
+}
+
+/** The same events from Kafka into Elasticsearch through the projector, and as bare bulks, in turns. */
+export async function measureProjector(brokers: readonly string[], url: string, { rounds }: Options): Promise<Ratios> {
+  const topics = new Topics(brokers);
+  const log = await topics.open();
+  const bare = new Bare(url);
+  try {
+    await fill(log);
+    const lots = await lotsOf(log);
+    const count = EVENTS - lots.length;
+    const timed = async (name: string, run: () => Promise<number>, label: string) => {
+      const cpu = process.cpuUsage();
+      const perSecond = (count * 1000) / (await run());
+      say(`${label}: ${name.padEnd(9)} ${perSecond.toFixed(0).padStart(6)} events/s, ${cpuEach(cpu, count)}`);
+      return perSecond;
+    };
+    const both = async (label: string) => {
+      const replayed = await timed('_bulk', () => replay(bare, lots), label);
+      const projected = await timed('projector', () => project(log, url, bare, lots), label);
+      return projected / replayed;
+    };
+    for (let warmUp = 1; warmUp <= WARM_UPS; warmUp += 1) await both('warm-up');
+    const ratios: number[] = [];
+    for (let round = 1; round <= rounds; round += 1) ratios.push(await both(`round ${round}`));
+    return new Map([['projector-over-bulk', ratios]]);
+  } finally {
+    bare.close();
+    await log.close();
+    await topics.remove();
+  }
+}
+
+async function fill(log: EventLog): Promise<void> {
+  const entries = await entriesOf(EVENTS, RESOURCES);
+  for (let start = 0; start < entries.length; start += BULK) await log.append(entries.slice(start, start + BULK));
+}
+
+/** The documents that the projection makes of the log, put together beforehand. */
+async function lotsOf(log: EventLog): Promise<Lot[]> {
+  const records = new Map<number, LogRecord[]>();
+  const stop = new AbortController();
+  let left = EVENTS;
+  for await (const batch of log.read('audit', {}, stop.signal)) {
+    records.set(batch.partition, [...(records.get(batch.partition) ?? []), ...batch.records]);
+    left -= batch.records.length;
+    if (left === 0) stop.abort();
+  }
+  const toWrites = auditProjection.start();
+  return [...records].map(([partition, own]) => {
+    const writes = own.flatMap((record) => toWrites(record));
+    const [first, ...others] = writes;
+    if (!first) throw new Error(`partition ${partition} is empty`);
+    const bodies = Array.from({ length: Math.ceil(others.length / BULK) }, (_, part) =>
+      Buffer.from(
+        others
+          .slice(part * BULK, (part + 1) * BULK)
+          .map(creation)
+          .join(''),
+      ),
+    );
+    return { partition, first, firstText: creation(first), end: (own.at(-1)?.offset ?? 0) + 1, bodies };
+  });
+}
+
+function creation(write: Write): string {
+  return `${JSON.stringify({ create: { _id: documentId(write.org, write.id) } })}\n${storedText(write)}\n`;
+}
+
+const newPrefix = () => `bench-${randomUUID().slice(0, 13)}-`;
+
+/** One sender a partition, as the projector has. Milliseconds until all is searchable. */
+async function replay(bare: Bare, lots: readonly Lot[]): Promise<number> {
+  const index = `${newPrefix()}bare`;
+  const mapping = JSON.stringify(documentIndex('auditevent', { shards: 1, replicas: 0 }));
+  await bare.ask('PUT', `/${index}?wait_for_active_shards=1`, mapping);
+  try {
+    await send(bare, index, lots.map(({ firstText }) => firstText).join(''));
+    const start = performance.now();
+    const refresh = () => bare.ask('POST', `/${index}/_refresh`);
+    const refreshing = setInterval(refresh, REFRESH_MS);
+    const senders = lots.map(async ({ bodies }) => {
+      for (const body of bodies) await send(bare, index, body);
+    });
+    await Promise.all(senders).finally(() => clearInterval(refreshing));
+    await refresh();
+    return performance.now() - start;
+  } finally {
+    await bare.remove(index);
+  }
+}
+
+async function send(bare: Bare, index: string, body: string | Uint8Array): Promise<void> {
+  const answer = await bare.ask('POST', `/${index}/_bulk?filter_path=errors`, body, 'application/x-ndjson');
+  if (answer !== '{"errors":false}') throw new Error(`a bulk was answered with ${answer}`);
+}
+
+/** From the moment the projector has its partitions. Milliseconds until all is searchable. */
+async function project(log: EventLog, url: string, bare: Bare, lots: readonly Lot[]): Promise<number> {
+  const indexPrefix = newPrefix();
+  const options = { nodes: [url], indexPrefix, logId: log.id, replicas: 0, logger };
+  const model = await ElasticsearchReadModel.open(options);
+  const stop = new AbortController();
+  try {
+    await model.progress('audit');
+    const firsts = lots.map(({ first }) => first);
+    await model.apply(
+      'audit',
+      firsts,
+      Object.fromEntries(lots.map(({ partition, first }) => [partition, first.place.offset + 1])),
+    );
+    const drained = drain(log, model, lots, stop.signal);
+    const start = await drained.assigned;
+    await drained.indexed;
+    await model.refresh();
+    const ms = performance.now() - start;
+    stop.abort();
+    await drained.ended;
+    return ms;
+  } finally {
+    stop.abort();
+    await model.close();
+    await bare.remove(indexPrefix);
+  }
+}
+
+/** Runs the projector, and tells when it has its partitions, and when all that they hold is applied. */
+function drain(log: EventLog, model: ReadModel, lots: readonly Lot[], signal: AbortSignal) {
+  const assigned = Promise.withResolvers<number>();
+  const indexed = Promise.withResolvers<void>();
+  const watched: EventLog = Object.assign(Object.create(log), {
+    consume: (topic: Topic, consumer: Consumer, end: AbortSignal) =>
+      log.consume(
+        topic,
+        {
+          group: consumer.group,
+          assigned: async (partitions) => {
+            const from = await consumer.assigned(partitions);
+            assigned.resolve(performance.now());
+            return from;
+          },
+          handle: async (batch) => {
+            await consumer.handle(batch);
+            const done = runner.indexed;
+            if (lots.every(({ partition, end: last }) => (done[partition] ?? 0) >= last)) indexed.resolve();
+          },
+        },
+        end,
+      ),
+  });
+  const feed = new LogProgressFeed(log, logger);
+  const runner = new ProjectionRunner(watched, model, feed, auditProjection, new Metrics(), logger);
+  const ended = runner.run(signal);
+  ended.catch((error) => {
+    assigned.reject(error);
+    indexed.reject(error);
+  });
+  return { assigned: assigned.promise, indexed: indexed.promise, ended };
+}
