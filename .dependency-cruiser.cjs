@@ -4,7 +4,8 @@ const layers = {
   'event-log': ['model'],
   'read-model': ['model', 'event-log'],
   progress: ['event-log'],
-  commands: ['model', 'event-log', 'progress'],
+  // The read model tells what became of a record when nobody is left who saw it indexed.
+  commands: ['model', 'event-log', 'progress', 'read-model'],
   queries: ['model', 'read-model'],
   projections: ['model', 'event-log', 'read-model', 'progress'],
   http: ['model', 'commands', 'queries'],
@@ -12,7 +13,8 @@ const layers = {
 };
 
 /** Files beside the folders that any layer of the server may use. */
-const shared = '^src/(errors|clock|ids|tokens|config|config-cluster|env|sqlite|readiness|retry|store|metrics|tracing)\\.ts$';
+const shared =
+  '^src/(errors|clock|ids|tokens|config|config-cluster|env|sqlite|readiness|retry|store|metrics|tracing)\\.ts$';
 
 /** The adapters: only the composition root makes them. */
 const adapters = '^src/(event-log|read-model)/(embedded|kafka|elasticsearch)|^src/progress/in-process';

@@ -1,31 +1,59 @@
 import { type DynamicModule, Module } from '@nestjs/common';
 import { CqrsModule } from '@nestjs/cqrs';
 import type { Clock } from './clock.js';
+import { ReportAccessHandler } from './commands/access-report.js';
 import { PublishAuditEventsHandler } from './commands/audit-publish.js';
 import { EditAuditContextHandler } from './commands/auditctx-edit.js';
 import { TakeBackupHandler } from './commands/backup-take.js';
 import { CommandRunner } from './commands/command-runner.js';
+import { ControlChanges } from './commands/control-changes.js';
 import { ControlState } from './commands/control-state.js';
 import { ListDeadLettersHandler } from './commands/dead-letter-list.js';
 import { ReplayDeadLettersHandler } from './commands/dead-letter-replay.js';
+import { CreateDomainHandler, DeleteDomainHandler, EditDomainHandler } from './commands/domain.js';
+import { CreateGroupHandler, DeleteGroupHandler, EditGroupHandler } from './commands/group.js';
+import {
+  AcceptInvitationHandler,
+  InviteUsersHandler,
+  type Mailer,
+  RevokeInvitationHandler,
+} from './commands/invitation.js';
 import { Jobs } from './commands/jobs.js';
 import { KeySecrets } from './commands/key-secrets.js';
 import { type Maintenance, StartRebuildHandler, StartReconciliationHandler } from './commands/maintenance.js';
 import { CreateOrgHandler } from './commands/org-create.js';
+import { CreatePolicyHandler, DeletePolicyHandler, EditPolicyHandler } from './commands/policy.js';
+import {
+  AddKeyHandler,
+  CreateServiceAccountHandler,
+  DeleteServiceAccountHandler,
+  EditServiceAccountHandler,
+  RemoveKeyHandler,
+} from './commands/service-account.js';
+import { DeleteUserHandler, EditUserHandler } from './commands/user.js';
 import type { Config } from './config.js';
 import type { Backup } from './event-log/backup.js';
 import type { EventLog } from './event-log/event-log.js';
+import { AccessReportController } from './http/access-report.controller.js';
 import { AuditContextController } from './http/audit-context.controller.js';
 import { AuditExportController } from './http/audit-export.controller.js';
 import { AuditPublishController } from './http/audit-publish.controller.js';
 import { AuditReadController } from './http/audit-read.controller.js';
 import { BackupController } from './http/backup.controller.js';
 import { DeadLetterController } from './http/dead-letter.controller.js';
+import { DomainController } from './http/domain.controller.js';
+import { EventLogController } from './http/eventlog.controller.js';
+import { GroupController } from './http/group.controller.js';
 import { HealthController } from './http/health.controller.js';
+import { InvitationController } from './http/invitation.controller.js';
 import { MaintenanceController } from './http/maintenance.controller.js';
 import { MetricsController } from './http/metrics.controller.js';
 import { OpenApiController } from './http/openapi.controller.js';
 import { OrgController } from './http/org.controller.js';
+import { PermissionsController } from './http/permissions.controller.js';
+import { PolicyController } from './http/policy.controller.js';
+import { ServiceAccountController } from './http/service-account.controller.js';
+import { UserController } from './http/user.controller.js';
 import type { Ids } from './ids.js';
 import { Metrics } from './metrics.js';
 import { Waiters } from './progress/waiters.js';
@@ -34,10 +62,14 @@ import { GetAuditEventHandler } from './queries/audit-get.js';
 import { ListAuditEventsHandler } from './queries/audit-list.js';
 import { GetAuditContextHandler } from './queries/auditctx-get.js';
 import { ListAuditContextsHandler } from './queries/auditctx-list.js';
+import { GetEventLogHandler } from './queries/eventlog.js';
 import { GetOrgHandler } from './queries/org-get.js';
+import { GetResourceHandler } from './queries/resource-get.js';
+import { ListResourcesHandler } from './queries/resource-list.js';
+import { QueryResourcesHandler } from './queries/resource-query.js';
 import type { ReadModel } from './read-model/read-model.js';
 import { Readiness } from './readiness.js';
-import { BACKUP, CLOCK, CONFIG, EVENT_LOG, IDS, MAINTENANCE, READ_MODEL, ROOT_KEY } from './tokens.js';
+import { BACKUP, CLOCK, CONFIG, EVENT_LOG, IDS, MAILER, MAINTENANCE, READ_MODEL, ROOT_KEY } from './tokens.js';
 
 /** What a process is made of, whatever the store. */
 export interface Parts {
@@ -54,23 +86,48 @@ export interface Parts {
   readonly metrics: Metrics;
   readonly jobs: Jobs;
   readonly maintenance: Maintenance;
+  readonly mailer: Mailer;
 }
 
 const COMMANDS = [
-  CreateOrgHandler,
-  EditAuditContextHandler,
   ListDeadLettersHandler,
-  PublishAuditEventsHandler,
   ReplayDeadLettersHandler,
   StartRebuildHandler,
   StartReconciliationHandler,
+  CreatePolicyHandler,
+  DeletePolicyHandler,
+  EditPolicyHandler,
+  AcceptInvitationHandler,
+  InviteUsersHandler,
+  RevokeInvitationHandler,
+  AddKeyHandler,
+  CreateServiceAccountHandler,
+  DeleteServiceAccountHandler,
+  EditServiceAccountHandler,
+  RemoveKeyHandler,
+  DeleteUserHandler,
+  EditUserHandler,
+  CreateDomainHandler,
+  DeleteDomainHandler,
+  EditDomainHandler,
+  CreateGroupHandler,
+  DeleteGroupHandler,
+  EditGroupHandler,
+  CreateOrgHandler,
+  EditAuditContextHandler,
+  PublishAuditEventsHandler,
   TakeBackupHandler,
 ];
 const QUERIES = [
+  ReportAccessHandler,
   ExportAuditEventsHandler,
   GetAuditContextHandler,
   GetAuditEventHandler,
+  GetEventLogHandler,
   GetOrgHandler,
+  GetResourceHandler,
+  ListResourcesHandler,
+  QueryResourcesHandler,
   ListAuditContextsHandler,
   ListAuditEventsHandler,
 ];
@@ -78,6 +135,7 @@ const QUERIES = [
 /** About the process itself, whatever its roles. */
 const OPEN_CONTROLLERS = [HealthController, MetricsController, OpenApiController];
 const API_CONTROLLERS = [
+  AccessReportController,
   AuditContextController,
   AuditExportController,
   AuditPublishController,
@@ -85,7 +143,15 @@ const API_CONTROLLERS = [
   BackupController,
   DeadLetterController,
   MaintenanceController,
+  DomainController,
+  EventLogController,
+  GroupController,
+  InvitationController,
   OrgController,
+  PermissionsController,
+  PolicyController,
+  ServiceAccountController,
+  UserController,
 ];
 
 @Module({})
@@ -111,6 +177,8 @@ export class AppModule {
         { provide: Metrics, useValue: parts.metrics },
         { provide: Jobs, useValue: parts.jobs },
         { provide: MAINTENANCE, useValue: parts.maintenance },
+        { provide: MAILER, useValue: parts.mailer },
+        ControlChanges,
         KeySecrets,
         ...COMMANDS,
         ...QUERIES,

@@ -19,6 +19,18 @@ export interface Config {
   /** Requests a second that one organization may send to this process; 0 for no limit. */
   readonly rateLimit: number;
   readonly logLevel: LogLevel;
+  /** Where invitations are sent from; undefined: their codes are written to the log. */
+  readonly smtp: SmtpConfig | undefined;
+}
+
+export interface SmtpConfig {
+  readonly host: string;
+  /** Undefined: 465 with TLS from the start, else 587. */
+  readonly port: number | undefined;
+  /** TLS from the start; otherwise as soon as the server offers it, and before a password is sent. */
+  readonly secure: boolean;
+  readonly auth: { readonly user: string; readonly pass: string } | undefined;
+  readonly from: { readonly name: string; readonly address: string };
 }
 
 const STORES = ['embedded', 'cluster'] as const;
@@ -55,6 +67,7 @@ export function readConfig(variables: Readonly<Record<string, string | undefined
     trustedProxies: env.list('CONTROL_TRUSTED_PROXIES'),
     rateLimit: env.whole('CONTROL_RATE_LIMIT', 0, 0, 1_000_000),
     logLevel: env.oneOf('CONTROL_LOG_LEVEL', LOG_LEVELS, 'info'),
+    smtp: readSmtp(env),
   };
   if (!config.trustedProxies.every(isAddressRange)) {
     env.fault('CONTROL_TRUSTED_PROXIES', 'must list IP addresses or CIDR ranges, separated by commas');
@@ -83,6 +96,41 @@ function readRootKey(env: Env, store: Store): string | undefined {
     env.fault('CONTROL_ROOT_KEY', 'must be set, the same for all processes of a cluster');
   }
   return rootKey;
+}
+
+/** `smtp://` or `smtps://`, with user and password where the server wants them, and the sender. */
+function readSmtp(env: Env): SmtpConfig | undefined {
+  const text = env.optional('CONTROL_SMTP_URL');
+  const sender = env.optional('CONTROL_SMTP_FROM');
+  if (text === undefined && sender === undefined) return undefined;
+  const server = text === undefined ? undefined : smtpServer(text);
+  const from = sender === undefined ? undefined : smtpSender(sender);
+  if (!server) env.fault('CONTROL_SMTP_URL', 'must be a URL such as smtp://user:password@mail.example.com:587');
+  if (!from) env.fault('CONTROL_SMTP_FROM', 'must be an address such as Acme <no-reply@example.com>');
+  return server && from && { ...server, from };
+}
+
+function smtpServer(text: string): Omit<SmtpConfig, 'from'> | undefined {
+  const url = URL.parse(text);
+  if (!url || !['smtp:', 'smtps:'].includes(url.protocol) || url.hostname === '') return undefined;
+  if (!['', '/'].includes(url.pathname) || url.search !== '' || url.hash !== '') return undefined;
+  try {
+    const [user, pass] = [decodeURIComponent(url.username), decodeURIComponent(url.password)];
+    return {
+      host: url.hostname.replace(/^\[(.*)\]$/, '$1'),
+      port: url.port === '' ? undefined : Number(url.port),
+      secure: url.protocol === 'smtps:',
+      auth: user === '' ? undefined : { user, pass },
+    };
+  } catch {
+    return undefined;
+  }
+}
+
+/** `Name <address>`, or the address alone. */
+function smtpSender(text: string): SmtpConfig['from'] | undefined {
+  const [, name = '', address = ''] = /^(?:([^<>"\p{Cc}]*)<)?([^\s<>@,]+@[^\s<>@,]+)>?$/u.exec(text) ?? [];
+  return address === '' || text.endsWith('>') !== text.includes('<') ? undefined : { name: name.trim(), address };
 }
 
 function isAddressRange(text: string): boolean {

@@ -47,6 +47,10 @@ export const ERRORS = {
     when: 'Concurrent changes kept winning, or the current state does not allow the change.',
     remedy: 'Read the resource again and repeat the change.',
   },
+  builtin_resource: {
+    when: 'The change would delete or hollow out what every organization has: a built-in group or policy, the last superuser.',
+    remedy: 'Leave it as it is; add another superuser before removing one.',
+  },
   precondition_failed: {
     when: '`If-Match`, or the `version` in the body, is not the version that the resource has.',
     remedy: 'Read the resource again, and repeat the change with its `ETag`.',
@@ -86,6 +90,11 @@ export const ERRORS = {
   read_model_unavailable: {
     when: 'What was recorded cannot be read at the moment: the read model is down, or slower than the request may take.',
     remedy: 'Retry after `Retry-After` seconds. Nothing is lost: events are recorded all the same.',
+  },
+  mail_failed: {
+    when: 'The invitation is recorded, but its code could not be sent. `details.invitation` is its link. Only in `errors` of an answer to `-invite`.',
+    remedy:
+      'Invite the address again, which makes a new code, or delete the invitation. The log of the service tells why.',
   },
   outcome_unknown: {
     when: 'The log did not say in time whether it has the record. `details.id` is the identifier it has if it was recorded.',

@@ -23,6 +23,11 @@ export class Metrics {
   private readonly retries = this.counter('projection_retries_total', 'Writes to the read model tried again', [
     'topic',
   ]);
+  private readonly denied = this.counter(
+    'denied_attempts_unrecorded_total',
+    'Denied attempts that were not recorded: too many at once, or the log was away',
+    [],
+  );
   private readonly expired = this.counter('expired_documents_total', 'Documents removed because they expired', []);
   private readonly unlike = new Gauge({
     name: 'control_reconcile_differences',
@@ -52,6 +57,10 @@ export class Metrics {
 
   retried(topic: string): void {
     this.retries.inc({ topic });
+  }
+
+  deniedUnrecorded(): void {
+    this.denied.inc();
   }
 
   swept(removed: number): void {

@@ -1,6 +1,6 @@
 import type { Clock } from './clock.js';
 import { type AuditContextState, servedFrom } from './model/auditctx.js';
-import { type ControlFold, statesIn } from './model/control-fold.js';
+import { type ControlFold, readFold } from './model/control-fold.js';
 import type { Retention } from './read-model/read-model.js';
 
 const NONE: ReadonlyMap<string, number> = new Map();
@@ -10,7 +10,7 @@ export function foldedRetention(fold: ControlFold, clock: Clock): Retention {
   return {
     limits(kind, org) {
       if (kind !== 'auditevent') return NONE;
-      const contexts = statesIn(fold, 'auditctx', org);
+      const contexts = readFold(fold).all('auditctx', org);
       return contexts.length === 0 ? NONE : limitsOf(contexts, clock.now());
     },
     orgs(kind) {

@@ -6,6 +6,7 @@ import { AppModule, type Parts } from './app.module.js';
 import { type Clock, systemClock } from './clock.js';
 import { CommandRunner } from './commands/command-runner.js';
 import { ControlState } from './commands/control-state.js';
+import { DeniedAttempts } from './commands/denied-attempts.js';
 import { Jobs } from './commands/jobs.js';
 import { keyHash } from './commands/key-secrets.js';
 import type { Config } from './config.js';
@@ -17,6 +18,7 @@ import { InFlight } from './http/in-flight.js';
 import { limitRate } from './http/rate-limit.js';
 import { fastifyAdapter, prepareServer, refuseOtherMethods } from './http/server.js';
 import { systemIds } from './ids.js';
+import { logMailer, smtpMailer } from './mail.js';
 import { maintenanceOf } from './maintenance.js';
 import { Metrics } from './metrics.js';
 import { emptyFold } from './model/control-fold.js';
@@ -84,7 +86,7 @@ async function compose(
   const store = await openStore(config, retention, clock, logger, started);
   const { log, model, feed } = store;
   const metrics = new Metrics();
-  const state = new ControlState(log, fold);
+  const state = new ControlState(log, fold, config.cluster ? 'shared' : 'alone');
   const projections = projectionsOf(config, store, metrics, logger);
   addGauges(metrics, log, projections, clock);
   const jobs = new Jobs(clock, ids, logger);
@@ -103,6 +105,7 @@ async function compose(
     metrics,
     jobs,
     maintenance: maintenanceOf(store, retention, metrics, clock, logger),
+    mailer: config.smtp ? smtpMailer(config.smtp, logger) : logMailer(logger),
   };
   return { parts, store, projections };
 }
@@ -146,7 +149,7 @@ function runLoops(
     await state.startReached;
     await Promise.all([...projections.values()].map((runner) => runner.run(signal)));
   };
-  const loops = [...store.run(signal), state.run(signal), project()];
+  const loops = [...store.run(signal), state.run(signal), state.keepFresh(signal), project()];
   if (projections.size > 0) loops.push(sweepExpired(model, metrics, logger, signal));
   started.defer(async () => {
     stop.abort();
@@ -161,13 +164,15 @@ function runLoops(
 
 /** Listens; answers the address. */
 async function serve(parts: Parts, logger: Logger, started: AsyncDisposableStack): Promise<string> {
-  const { config, ids, metrics, state, readiness, waiters } = parts;
+  const { config, clock, ids, log, metrics, state, readiness, waiters } = parts;
+  const denied = new DeniedAttempts(log, clock, ids, metrics, logger);
+  started.defer(() => denied.close());
   const errors = new ErrorFilter(metrics);
   const adapter = fastifyAdapter(config, logger, ids, errors);
   const server = adapter.getInstance();
   await limitRate(server, config.rateLimit);
   const inFlight = new InFlight(server);
-  const routes = prepareServer(server, new AccessCheck(state, keyHash(parts.rootKey)), readiness);
+  const routes = prepareServer(server, new AccessCheck(state, denied, clock, keyHash(parts.rootKey)), readiness);
   const app = await NestFactory.create<NestFastifyApplication>(AppModule.of(parts), adapter, {
     logger: nestLogger(logger),
     bodyParser: false,

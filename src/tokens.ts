@@ -5,6 +5,7 @@ export const CLOCK = Symbol('Clock');
 export const IDS = Symbol('Ids');
 export const CONFIG = Symbol('Config');
 export const ROOT_KEY = Symbol('RootKey');
+export const MAILER = Symbol('Mailer');
 /** The log, as far as it can copy itself. */
 export const BACKUP = Symbol('Backup');
 /** What the projections can do with a whole read model. */

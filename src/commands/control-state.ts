@@ -1,12 +1,25 @@
+import { setTimeout as delay } from 'node:timers/promises';
 import { ControlError } from '../errors.js';
 import { controlRecordOf } from '../event-log/control-record.js';
 import type { EventLog } from '../event-log/event-log.js';
+import { AccessRules } from '../model/access.js';
 import type { Read } from '../model/control-events.js';
-import { type CommandOutcome, type ControlFold, emptyFold, foldRecord, readFold } from '../model/control-fold.js';
+import {
+  type CommandOutcome,
+  type ControlFold,
+  emptyFold,
+  foldRecord,
+  readFold,
+  versionOf,
+} from '../model/control-fold.js';
 import { untilDone } from '../retry.js';
 
-/** How old the state may be on which a refusal rests. */
+/** How long it may take until the state is confirmed. */
 const CONFIRM_MS = 2_000;
+
+/** How old the state may be on which an answer rests, and how often it is confirmed meanwhile. */
+const FRESH_MS = 2_000;
+const RECONFIRM_MS = 500;
 
 interface Watcher {
   readonly until: (offset: number) => boolean;
@@ -21,6 +34,8 @@ export class ControlState {
   readonly read: Read;
   /** Next offset to fold. */
   private folded = 0;
+  private confirmedAt = Number.NEGATIVE_INFINITY;
+  private readonly accessRules = new Map<string, { readonly version: number; readonly rules: AccessRules }>();
   private goal: number | undefined;
   private readonly started = Promise.withResolvers<void>();
   private readonly watchers = new Set<Watcher>();
@@ -32,6 +47,7 @@ export class ControlState {
   constructor(
     private readonly log: EventLog,
     readonly fold: ControlFold = emptyFold(),
+    private readonly sharing: 'alone' | 'shared' = 'alone',
   ) {
     this.read = readFold(fold);
   }
@@ -69,6 +85,16 @@ export class ControlState {
     return this.started.promise;
   }
 
+  /** What anyone may do in the organization, by the state at this moment. */
+  rules(org: string): AccessRules {
+    const version = versionOf(this.fold, `authz/${org}`);
+    const known = this.accessRules.get(org);
+    if (known?.version === version) return known.rules;
+    const rules = new AccessRules(this.read, org);
+    this.accessRules.set(org, { version, rules });
+    return rules;
+  }
+
   /** Whether everything that was in the log at the start is folded. */
   get caughtUp(): boolean {
     return this.goal !== undefined && this.folded >= this.goal;
@@ -96,10 +122,43 @@ export class ControlState {
     return this.nextConfirm;
   }
 
+  /**
+   * Whether the state was confirmed a moment ago, so that no key and no permission that was taken away longer ago still
+   * counts. Always so where this process alone writes the log.
+   */
+  get isFresh(): boolean {
+    return this.sharing === 'alone' || performance.now() - this.confirmedAt < FRESH_MS;
+  }
+
+  /** Confirms the state again and again, where other processes write the log too, until the signal aborts. */
+  async keepFresh(signal: AbortSignal): Promise<void> {
+    while (this.sharing === 'shared' && !signal.aborted) {
+      // A failure shows in `isFresh`, and a request that needs the state meets it itself.
+      await this.confirm().catch(() => undefined);
+      await delay(RECONFIRM_MS, undefined, { signal, ref: false }).catch(() => undefined);
+    }
+  }
+
   private async catchUp(): Promise<void> {
-    const head = (await this.log.head('control'))[0] ?? 0;
-    if (await this.reaches((folded) => folded >= head, CONFIRM_MS)) return;
-    throw new ControlError('state_unconfirmed', 'the state of keys and permissions cannot be confirmed at the moment');
+    const asked = performance.now();
+    const head = await this.headInTime();
+    if (await this.reaches((folded) => folded >= head, asked + CONFIRM_MS - performance.now())) {
+      this.confirmedAt = asked;
+      return;
+    }
+    throw unconfirmed();
+  }
+
+  /** A log that does not answer must not keep anybody waiting: neither those who ask now nor those who ask later. */
+  private headInTime(): Promise<number> {
+    return new Promise((resolve, reject) => {
+      const timer = setTimeout(() => reject(unconfirmed()), CONFIRM_MS);
+      this.log
+        .head('control')
+        .then((head) => resolve(head[0] ?? 0))
+        .catch((error) => reject(unconfirmed(error)))
+        .finally(() => clearTimeout(timer));
+    });
   }
 
   /** Starts to note whether records of this command turn out void. Call before appending; `forget` ends it. */
@@ -144,4 +203,9 @@ export class ControlState {
       this.watchers.add(watcher);
     });
   }
+}
+
+function unconfirmed(cause?: unknown): ControlError {
+  const message = 'the state of keys and permissions cannot be confirmed at the moment';
+  return new ControlError('state_unconfirmed', message, {}, { cause });
 }

@@ -1,13 +1,19 @@
+import { keyedId } from '../ids.js';
+import type { ControlEvent } from '../model/control-events.js';
 import type { ControlRecord } from '../model/control-fold.js';
+import { builtins } from '../model/org.js';
 import type { LogEntry, LogRecord } from './event-log.js';
-import { SCHEMA_VERSION, UnreadableRecord } from './record-schema.js';
+import { UnreadableRecord } from './record-schema.js';
+
+/** The schema of the control records that this program writes. */
+const VERSION = '2';
 
 /** A record of `control` is the JSON of one command's effect. The topic has one partition: one order for all. */
 export function controlEntry(record: ControlRecord): LogEntry {
   return {
     topic: 'control',
     key: record.commandId,
-    headers: { v: SCHEMA_VERSION },
+    headers: { v: VERSION },
     value: Buffer.from(JSON.stringify(record)),
   };
 }
@@ -18,12 +24,36 @@ export function controlEntry(record: ControlRecord): LogEntry {
  */
 export function controlRecordOf(record: LogRecord): ControlRecord {
   const { v } = record.headers;
-  if (v !== SCHEMA_VERSION) {
+  if (v !== VERSION && v !== '1') {
     throw new UnreadableRecord(`control record ${record.offset} has schema version ${v}: start a newer version`);
   }
+  const parsed = parse(record);
+  return v === '1' ? upcast(parsed) : parsed;
+}
+
+function parse(record: LogRecord): ControlRecord {
   try {
     return JSON.parse(Buffer.from(record.value).toString());
   } catch (error) {
     throw new UnreadableRecord(`control record ${record.offset} is not JSON`, { cause: error });
   }
+}
+
+/**
+ * Version 1 named the superusers of an organization in the organization itself. Since version 2 they are a group like
+ * others, made with the organization; identifiers follow from the record, so every reading gives the same.
+ */
+function upcast(record: ControlRecord): ControlRecord {
+  return { ...record, events: record.events.flatMap((event) => upcastEvent(event, record)) };
+}
+
+function upcastEvent(event: ControlEvent, { commandId, at }: ControlRecord): ControlEvent[] {
+  if (event.type !== 'org-created') return [event];
+  const { superusers, ...data } = event.data as typeof event.data & { superusers: readonly string[] };
+  let made = 0;
+  const nextId = () => {
+    made += 1;
+    return keyedId('upcast', commandId, data.name, String(made));
+  };
+  return [{ ...event, data }, ...builtins(data.name, superusers, at, nextId)];
 }

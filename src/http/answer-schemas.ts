@@ -1,4 +1,5 @@
 import { ERRORS } from '../errors.js';
+import { permissionsOn, TARGET_KINDS } from '../model/permission.js';
 import { ref } from './documented.js';
 import { shapeSchemas } from './dto/compiled.js';
 
@@ -108,6 +109,182 @@ function maintenanceSchemas(): Record<string, Record<string, unknown>> {
   };
 }
 
+const emailText = { type: 'string', format: 'email', maxLength: 254 };
+
+/** Of a resource that was read, in the body of a change: repeated, or as what the change rests on. */
+const readBefore = {
+  id: text,
+  version: { type: 'integer' },
+  created: text,
+  lastModified: text,
+  links: array({}),
+};
+
+/** In a patch, `null` takes a member back to its default. */
+const patchedText = { type: ['string', 'null'] };
+const patchedMap = { type: ['object', 'null'], additionalProperties: patchedText };
+
+function list(itemKind: string, itemSchema: string): Record<string, unknown> {
+  const items = { anyOf: [array(ref(itemSchema)), array(text)] };
+  return object({ kind: { const: 'list' }, itemKind: { const: itemKind }, items, links: array(ref('Link')) });
+}
+
+/** Users, invitations, service accounts and their keys. */
+function principalSchemas(): Record<string, Record<string, unknown>> {
+  const { name, description, tags } = resource;
+  const user = { kind: { const: 'user' }, ...resource, email: emailText, idp: text };
+  const userRead = { ...readBefore, kind: { const: 'user' }, email: text, idp: text };
+  const key = { id: uuid, description: text, created: time, expires: time };
+  const account = { kind: { const: 'serviceaccount' }, ...resource, origin: { enum: ['default', 'builtin'] } };
+  const accountRead = { ...readBefore, kind: { const: 'serviceaccount' }, name, origin: text, keys: array({}) };
+  return {
+    User: object(user),
+    UserList: list('user', 'User'),
+    UserPatch: object({ ...userRead, name, description: patchedText, tags: patchedMap }, [
+      ...Object.keys(userRead),
+      'name',
+      'description',
+      'tags',
+    ]),
+    UserReplacement: object({ ...userRead, name, description, tags }, [
+      ...Object.keys(userRead),
+      'description',
+      'tags',
+    ]),
+    NewUser: object({ ...user, key: text }),
+    Invited: object({
+      invitations: { type: 'object', propertyNames: emailText, additionalProperties: text },
+      errors: { type: 'object', propertyNames: emailText, additionalProperties: ref('Error') },
+    }),
+    Invitation: object(
+      {
+        kind: { const: 'invitation' },
+        id: uuid,
+        email: emailText,
+        group: text,
+        expires: time,
+        version: resource.version,
+        created: time,
+        lastModified: time,
+        links: array(ref('Link')),
+      },
+      ['group'],
+    ),
+    InvitationList: list('invitation', 'Invitation'),
+    ServiceAccount: object({ ...account, keys: array(object(key, ['expires'])) }),
+    ServiceAccountList: list('serviceaccount', 'ServiceAccount'),
+    ServiceAccountPatch: object({ ...accountRead, description: patchedText, tags: patchedMap }, [
+      ...Object.keys(accountRead),
+      'description',
+      'tags',
+    ]),
+    ServiceAccountReplacement: object({ ...accountRead, description, tags }, [
+      ...Object.keys(accountRead),
+      'description',
+      'tags',
+    ]),
+    IssuedKey: object({ kind: { const: 'key' }, ...key, links: array(ref('Link')), key: text }, ['expires']),
+  };
+}
+
+/** Groups and domains. */
+function describedSchemas(): Record<string, Record<string, unknown>> {
+  const { name, description, tags } = resource;
+  const origin = { enum: ['default', 'builtin'] };
+  const members = { memberLinks: array(text), memberQuery: ref('MemberQueryDto') };
+  const groupRead = { ...readBefore, kind: { const: 'group' }, name, origin };
+  const membersPatch = {
+    type: ['array', 'object', 'null'],
+    items: text,
+    properties: { $append: array(text), $drop: array(text), $replace: array(text) },
+    additionalProperties: false,
+  };
+  const domainRead = { ...readBefore, kind: { const: 'domain' }, name };
+  const optional = ['description', 'tags', 'memberLinks', 'memberQuery', 'spec'];
+  return {
+    Group: object({ kind: { const: 'group' }, ...resource, origin, ...members }, ['memberQuery']),
+    GroupList: list('group', 'Group'),
+    GroupPatch: object(
+      {
+        ...groupRead,
+        description: patchedText,
+        tags: patchedMap,
+        memberLinks: membersPatch,
+        memberQuery: { type: ['object', 'null'] },
+      },
+      [...Object.keys(groupRead), ...optional],
+    ),
+    GroupReplacement: object({ ...groupRead, description, tags, ...members }, [...Object.keys(groupRead), ...optional]),
+    Domain: object({ kind: { const: 'domain' }, ...resource, spec: ref('DomainSpecDto') }),
+    DomainList: list('domain', 'Domain'),
+    DomainPatch: object({ ...domainRead, description: patchedText, tags: patchedMap, spec: { type: 'object' } }, [
+      ...Object.keys(domainRead),
+      ...optional,
+    ]),
+    DomainReplacement: object({ ...domainRead, description, tags, spec: ref('DomainSpecDto') }, [
+      ...Object.keys(domainRead),
+      'description',
+      'tags',
+    ]),
+  };
+}
+
+/** Policies, and what they come to. */
+function policySchemas(): Record<string, Record<string, unknown>> {
+  const { name, description, tags } = resource;
+  const targetKind = { enum: [...TARGET_KINDS] };
+  const permissions = array({ enum: [...new Set(TARGET_KINDS.flatMap((kind) => permissionsOn(kind).map(nameOf)))] });
+  const rules = {
+    targetKind: { enum: [...TARGET_KINDS, '*'] },
+    target: { const: 'all' },
+    targetLinks: array(text),
+    bindings: array(object({ permissions: array(text), principalLinks: array(text) })),
+  };
+  const policy = { kind: { const: 'policy' }, ...resource, origin: { enum: ['default', 'builtin'] }, ...rules };
+  const read = { ...readBefore, kind: { const: 'policy' }, name, origin: text };
+  const patch = {
+    description: patchedText,
+    tags: patchedMap,
+    targetKind: rules.targetKind,
+    target: { enum: ['all', null] },
+    targetLinks: { ...rules.targetLinks, type: ['array', 'null'] },
+    bindings: { ...rules.bindings, type: ['array', 'null'] },
+  };
+  const replacement = { ...read, description, tags, ...rules };
+  const binding = { principalLink: text, policyLink: text, via: { enum: ['direct', 'group', 'query'] } };
+  return {
+    Policy: object(policy, ['target', 'targetLinks']),
+    PolicyList: list('policy', 'Policy'),
+    PolicyPatch: object({ ...read, ...patch }, [...Object.keys(read), ...Object.keys(patch)]),
+    PolicyReplacement: object(
+      replacement,
+      Object.keys(replacement).filter((member) => member !== 'targetKind'),
+    ),
+    Permissions: object({
+      kind: { const: 'permissions' },
+      targetKind,
+      items: array(object({ name: text, description: text, implies: permissions })),
+    }),
+    AccessReport: object(
+      {
+        kind: { const: 'accessreport' },
+        target: text,
+        at: time,
+        permissions: array(
+          object({
+            name: text,
+            description: text,
+            bindings: array(object({ ...binding, grantedPermissions: permissions })),
+          }),
+        ),
+      },
+      ['at'],
+    ),
+  };
+}
+
+const nameOf = ({ name }: { readonly name: string }): string => name;
+
 /** What the service answers with, by the names that the OpenAPI document gives them; request shapes included. */
 export function schemas(): Record<string, Record<string, unknown>> {
   const shapes = shapeSchemas('#/components/schemas/');
@@ -115,6 +292,9 @@ export function schemas(): Record<string, Record<string, unknown>> {
   return {
     ...shapes,
     ...maintenanceSchemas(),
+    ...principalSchemas(),
+    ...policySchemas(),
+    ...describedSchemas(),
     Error: object({
       status: count,
       message: text,

@@ -5,7 +5,7 @@ import { EditAuditContext } from '../commands/auditctx-edit.js';
 import { validationFailed } from '../errors.js';
 import { GetAuditContext } from '../queries/auditctx-get.js';
 import { type AuditContext, ListAuditContexts } from '../queries/auditctx-list.js';
-import { Guarded } from './access.js';
+import { Guarded, onOne, onSome } from './access.js';
 import { callerOf } from './caller.js';
 import { Documented } from './documented.js';
 import { AuditContextSettingsDto } from './dto/auditctx.js';
@@ -31,7 +31,7 @@ export class AuditContextController {
   ) {}
 
   @Get()
-  @Guarded('readAudit')
+  @Guarded(onSome('auditctx', 'readAudit'))
   @Documented({
     summary: 'List the audit contexts, with the number of events in each',
     path: { org: CONTEXT_PATH.org },
@@ -41,13 +41,13 @@ export class AuditContextController {
   async list(@Req() request: FastifyRequest): Promise<unknown> {
     const { org } = request.params as { org: string };
     checkQuery(noParameters, request);
-    const contexts = await this.queries.execute(new ListAuditContexts(org));
+    const contexts = await this.queries.execute(new ListAuditContexts(org, request.reach));
     const items = contexts.map((context) => contextBody(org, context));
     return { kind: 'list', itemKind: 'auditctx', items, links: [{ rel: 'self', href: `/audit/org/${org}/auditctx` }] };
   }
 
   @Get(':contextName')
-  @Guarded('readAudit')
+  @Guarded(onOne('auditctx', 'readAudit'))
   @Documented({
     summary: 'Read an audit context: its settings, and how many events it serves',
     path: CONTEXT_PATH,
@@ -63,7 +63,7 @@ export class AuditContextController {
 
   /** 200 when reads show the setting; 202 when it is recorded, but the wait for the views ran out. */
   @Put(':contextName')
-  @Guarded('manage')
+  @Guarded(onOne('auditctx', 'manage'))
   @Documented({
     summary: 'Set for how many days the events of an audit context are served; null: for ever',
     path: CONTEXT_PATH,

@@ -4,7 +4,7 @@ import { QueryBus } from '@nestjs/cqrs';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { ExportAuditEvents, type ExportPage } from '../queries/audit-export.js';
 import { Readiness } from '../readiness.js';
-import { Guarded } from './access.js';
+import { Guarded, onSome } from './access.js';
 import { Documented } from './documented.js';
 import { AuditFilterDto } from './dto/audit-list.js';
 import { compileShape } from './dto/compiled.js';
@@ -26,7 +26,7 @@ export class AuditExportController {
    * without that line is not whole. The cursor goes on with what came later: here, or in the list in the order received.
    */
   @Get('-export')
-  @Guarded('readAudit')
+  @Guarded(onSome('auditctx', 'readAudit'))
   @Documented({
     summary: 'Export all audit events of the organization, in the order received; the last line says that it is whole',
     path: { org: 'name of the organization' },
@@ -38,7 +38,7 @@ export class AuditExportController {
     const { org } = request.params as { org: string };
     const parameters = checkQuery<AuditFilterDto>(filterFaults, request);
     const { fromEvent: _from, toEvent: _to, cursor, ...filters } = parameters;
-    const options = { ...eventTimes(parameters), ...(cursor !== undefined && { cursor }) };
+    const options = { ...eventTimes(parameters), reach: request.reach, ...(cursor !== undefined && { cursor }) };
     const pages = await this.queries.execute(new ExportAuditEvents(org, filters, options));
     // What fails up to here is answered with an Error body.
     const first = await pages.next();

@@ -6,7 +6,7 @@ import { PublishAuditEvents, type Published, type PublishItem } from '../command
 import { ControlError, validationFailed } from '../errors.js';
 import type { SentAuditEvent } from '../model/audit-event.js';
 import { CLOCK } from '../tokens.js';
-import { Guarded } from './access.js';
+import { Guarded, onOne } from './access.js';
 import { type BulkBody, type BulkItem, bulkItems } from './bulk-items.js';
 import { publicationOf } from './caller.js';
 import { Documented, ref } from './documented.js';
@@ -35,7 +35,7 @@ export class AuditPublishController {
   ) {}
 
   @Post()
-  @Guarded('writeAudit', { maxBytes: EVENT_BYTES })
+  @Guarded(onOne('auditctx', 'writeAudit'), { maxBytes: EVENT_BYTES })
   @Documented({
     summary: 'Publish an audit event',
     path: CONTEXT_PATH,
@@ -66,7 +66,7 @@ export class AuditPublishController {
 
   /** Takes each item on its own: those with faults are named, the others are recorded. */
   @Post('-bulk')
-  @Guarded('writeAudit', { maxBytes: BULK_BYTES, unparsed: true })
+  @Guarded(onOne('auditctx', 'writeAudit'), { maxBytes: BULK_BYTES, unparsed: true })
   @Documented({
     summary: 'Publish up to 1,000 audit events; a result for each',
     path: CONTEXT_PATH,

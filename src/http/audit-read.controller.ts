@@ -4,7 +4,7 @@ import type { FastifyReply, FastifyRequest } from 'fastify';
 import { type FieldFault, validationFailed } from '../errors.js';
 import { GetAuditEvent } from '../queries/audit-get.js';
 import { type AuditFilters, type AuditPage, ListAuditEvents } from '../queries/audit-list.js';
-import { Guarded } from './access.js';
+import { Guarded, onSome } from './access.js';
 import { Documented } from './documented.js';
 import { AuditListDto } from './dto/audit-list.js';
 import { compileShape } from './dto/compiled.js';
@@ -22,7 +22,7 @@ export class AuditReadController {
   constructor(private readonly queries: QueryBus) {}
 
   @Get()
-  @Guarded('readAudit')
+  @Guarded(onSome('auditctx', 'readAudit'))
   @Documented({
     summary: 'List the audit events of the organization',
     path: { org: ORG },
@@ -36,7 +36,7 @@ export class AuditReadController {
   }
 
   @Get('id/:id')
-  @Guarded('readAudit')
+  @Guarded(onSome('auditctx', 'readAudit'))
   @Documented({
     summary: 'Read one audit event',
     path: { org: ORG, id: 'identifier of the event' },
@@ -46,13 +46,13 @@ export class AuditReadController {
   async get(@Req() request: FastifyRequest, @Res() reply: FastifyReply): Promise<void> {
     const { org, id } = request.params as { org: string; id: string };
     checkQuery(noParameters, request);
-    const event = await this.queries.execute(new GetAuditEvent(org, id));
+    const event = await this.queries.execute(new GetAuditEvent(org, id, request.reach));
     const self = `/audit/org/${org}/id/${encodeURIComponent(id)}`;
     sendJson(reply, eventEnvelope(event, { id }, [{ rel: 'self', href: self }]));
   }
 
   @Get('resource/name/*')
-  @Guarded('readAudit')
+  @Guarded(onSome('auditctx', 'readAudit'))
   @Documented({
     summary: 'List the audit events of a named resource',
     path: { org: ORG, resourceName: 'name of the resource, percent-encoded; may hold slashes' },
@@ -67,7 +67,7 @@ export class AuditReadController {
   }
 
   @Get('resource/id/*')
-  @Guarded('readAudit')
+  @Guarded(onSome('auditctx', 'readAudit'))
   @Documented({
     summary: 'List the audit events of a resource by its identifier',
     path: { org: ORG, resourceId: 'identifier of the resource, percent-encoded; may hold slashes' },
@@ -91,6 +91,7 @@ export class AuditReadController {
         org,
         { ...given, ...fixed },
         {
+          reach: request.reach,
           order,
           pageSize: Number(pageSize),
           ...eventTimes(parameters),

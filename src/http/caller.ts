@@ -7,7 +7,8 @@ export function callerOf(request: FastifyRequest): Caller {
   const { id: requestId, principal } = request;
   const remoteIp = addressOf(request);
   if (!principal) return { name: 'root', requestId, remoteIp };
-  return { name: principal.name, link: principal.link, requestId, remoteIp };
+  const { name, email, link } = principal;
+  return { name, ...(email !== undefined && { email }), link, requestId, remoteIp };
 }
 
 /** The defaults that a published event takes from its request. */
@@ -19,11 +20,15 @@ export function publicationOf(request: FastifyRequest): Omit<Publication, 'id' |
     org: principal.org,
     remoteIp,
     requestId,
-    subject: { name: principal.name, data: { link: principal.link } },
+    subject: {
+      name: principal.name,
+      ...(principal.email !== undefined && { email: principal.email }),
+      data: { link: principal.link },
+    },
   };
 }
 
 /** The caller's address. A socket for both versions of IP writes those of version 4 as `::ffff:192.0.2.1`. */
-function addressOf({ ip }: FastifyRequest): string {
+export function addressOf({ ip }: FastifyRequest): string {
   return ip.replace(/^::ffff:(?=\d+\.)/, '');
 }

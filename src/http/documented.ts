@@ -67,7 +67,8 @@ export function Documented(documentation: Documentation, open = false): MethodDe
   if (conditional) parts.push(ApiHeader({ name: 'If-Match', required: false, schema: TAG, description: TAG_USE }));
   for (const [status, answer] of Object.entries(answers)) {
     const content = typeof answer === 'string' ? json(answer) : byType(answer);
-    parts.push(ApiResponse({ status: Number(status), description: summary, headers: answerHeaders, content }));
+    const shown = { status: Number(status), description: summary, headers: answerHeaders };
+    parts.push(ApiResponse(answer === NO_CONTENT ? shown : { ...shown, content }));
   }
   const all = [...(body ? OF_A_BODY : []), ...errors, ...ALWAYS, ...(open ? [] : GUARDED)];
   for (const [status, codes] of byStatus(all)) {
@@ -77,6 +78,9 @@ export function Documented(documentation: Documentation, open = false): MethodDe
   if (!open) parts.push(ApiSecurity('key'));
   return applyDecorators(...parts);
 }
+
+/** In place of a schema: the answer has no body. */
+const NO_CONTENT = 'Nothing';
 
 function byType(answer: Readonly<Record<string, string>>) {
   return Object.fromEntries(Object.entries(answer).map(([type, name]) => [type, { schema: ref(name) }]));

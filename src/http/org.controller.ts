@@ -35,9 +35,8 @@ export class OrgController {
     const body = checkBody<CreateOrgDto>(bodyFaults, request.body);
     const idempotencyKey = checkIdempotencyKey(request);
     const created = await this.commands.execute(new CreateOrg(body, callerOf(request), idempotencyKey));
-    const { superusers: _internal, ...org } = created.org;
+    const { org, serviceAccount, key } = created;
     const href = `/org/${org.name}`;
-    const { serviceAccount, key } = created;
     reply
       .code(created.searchable ? 201 : 202)
       .header('location', href)
@@ -46,7 +45,7 @@ export class OrgController {
   }
 
   @Get(':org')
-  @Guarded('view')
+  @Guarded('member')
   @Documented({
     summary: 'Read an organization',
     path: { org: 'name of the organization' },

@@ -103,6 +103,9 @@ export function prepareServer(
 ): ReadonlyMap<string, Set<string>> {
   const routes = new Map<string, Set<string>>();
   server.decorateRequest('principal', null);
+  server.decorateRequest('reach', 'all');
+  server.decorateRequest('missing', null);
+  server.decorate('access', access);
   server.addHook('onRoute', (route) => {
     requireAccess(route);
     if (route.config?.maxBytes !== undefined) route.bodyLimit = route.config.maxBytes;
@@ -120,6 +123,7 @@ export function prepareServer(
     done(refusedEncoding(request));
   });
   server.addHook('onRequest', access.hook);
+  server.addHook('onSend', access.noteDenied);
   server.addHook('onSend', (_request, reply, _payload, done) => {
     if (gate.isStopping) reply.header('connection', 'close');
     done();

@@ -1,5 +1,6 @@
 import type { ControlEvent, Read } from './control-events.js';
 import { checkIdentity, checkPrecondition, type Identity, type Precondition } from './precondition.js';
+import { auditContextStream } from './streams.js';
 
 /** The settings of an audit context. A context exists without them too, from its first event on. */
 export interface AuditContextState {
@@ -27,10 +28,6 @@ interface RetentionSet {
 }
 
 export type AuditContextEvent = RetentionSet;
-
-function auditContextStream(org: string, name: string): `auditctx/${string}` {
-  return `auditctx/${org}/${name}`;
-}
 
 export function evolveAuditContext(_state: AuditContextState | undefined, event: AuditContextEvent): AuditContextState {
   return event.data;

@@ -1,25 +1,54 @@
 import type { AuditContextEvent, AuditContextState } from './auditctx.js';
 import type { AuthzEvent, AuthzState } from './authz.js';
+import type { DomainEvent, DomainState } from './domain.js';
+import type { GroupEvent, GroupState } from './group.js';
+import type { InvitationEvent, InvitationState } from './invitation.js';
 import type { KeyEvent, KeyState } from './key.js';
 import type { OrgEvent, OrgState } from './org.js';
+import type { PolicyEvent, PolicyState } from './policy.js';
 import type { ServiceAccountEvent, ServiceAccountState } from './service-account.js';
+import type { UserEvent, UserState } from './user.js';
 
 /** Every control resource: its kind in stream names, and its state. A new resource adds a line here and in the fold. */
 export interface States {
   org: OrgState;
   auditctx: AuditContextState;
+  user: UserState;
+  group: GroupState;
   serviceaccount: ServiceAccountState;
+  policy: PolicyState;
+  invitation: InvitationState;
+  domain: DomainState;
   key: KeyState;
   authz: AuthzState;
 }
 
-/** A stream's name is its resource's natural key, so "the name is free" means "the stream has no state". */
 export type StreamName = `${keyof States}/${string}`;
 
-export type ControlEvent = OrgEvent | AuditContextEvent | ServiceAccountEvent | KeyEvent | AuthzEvent;
+export type ControlEvent =
+  | OrgEvent
+  | AuditContextEvent
+  | UserEvent
+  | GroupEvent
+  | ServiceAccountEvent
+  | PolicyEvent
+  | InvitationEvent
+  | DomainEvent
+  | KeyEvent
+  | AuthzEvent;
 
-/** The state of a resource, or undefined where there is none (never made, or deleted). */
-export type Read = <Kind extends keyof States>(stream: `${Kind}/${string}`) => States[Kind] | undefined;
+/** The state of the resources, as a decision sees it. */
+export interface Read {
+  /** The state of a resource, or undefined where there is none (never made, or deleted). */
+  <Kind extends keyof States>(stream: `${Kind}/${string}`): States[Kind] | undefined;
+  /**
+   * All resources of a kind in an organization. A decision that rests on this must change `authz/{org}`, or read the
+   * streams one by one: only single streams have versions that the record can name.
+   */
+  all<Kind extends keyof States>(kind: Kind, org: string): readonly States[Kind][];
+  /** The keys that speak for a principal, by its link. */
+  keysOf(principal: string): readonly { readonly stream: `key/${string}`; readonly state: KeyState }[];
+}
 
 export function kindOfStream(stream: StreamName): keyof States {
   return stream.slice(0, stream.indexOf('/')) as keyof States;

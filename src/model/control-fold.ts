@@ -1,9 +1,15 @@
 import { evolveAuditContext } from './auditctx.js';
 import { evolveAuthz } from './authz.js';
 import { type ControlEvent, kindOfStream, type Read, type States, type StreamName } from './control-events.js';
+import type { DomainState } from './domain.js';
+import type { GroupState } from './group.js';
+import type { InvitationState } from './invitation.js';
 import { evolveKey } from './key.js';
 import { evolveOrg } from './org.js';
-import { evolveServiceAccount } from './service-account.js';
+import type { PolicyState } from './policy.js';
+import { evolveResource } from './resource.js';
+import type { ServiceAccountState } from './service-account.js';
+import type { UserState } from './user.js';
 
 /** One command's whole effect, as it stands in the `control` topic. Applied as one or not at all. */
 export interface ControlRecord {
@@ -20,6 +26,7 @@ export interface ControlRecord {
 /** Who asked, from where, in which request. */
 export interface Caller {
   readonly name: string;
+  readonly email?: string;
   /** Absent for the root key, which belongs to no organization. */
   readonly link?: string;
   readonly requestId: string;
@@ -42,7 +49,7 @@ export interface CommandOutcome {
 /** The state that all `control` records up to a position add up to: the same in every process, at every replay. */
 export interface ControlFold {
   readonly streams: Map<StreamName, Stream>;
-  /** The streams of a kind and organization that have a state, by the first two parts of their names. */
+  /** The streams that have a state: by `kind/org`, and keys by `key/` and the link of their principal. */
   readonly families: Map<string, Set<StreamName>>;
   readonly commands: Map<string, CommandOutcome>;
 }
@@ -56,7 +63,12 @@ const EVOLVE: {
 } = {
   org: evolveOrg,
   auditctx: evolveAuditContext,
-  serviceaccount: evolveServiceAccount,
+  user: evolveResource<UserState>,
+  group: evolveResource<GroupState>,
+  serviceaccount: evolveResource<ServiceAccountState>,
+  policy: evolveResource<PolicyState>,
+  invitation: evolveResource<InvitationState>,
+  domain: evolveResource<DomainState>,
   key: evolveKey,
   authz: evolveAuthz,
 };
@@ -80,12 +92,27 @@ export function foldRecord(fold: ControlFold, record: ControlRecord, offset: num
   return 'applied';
 }
 
+/** Forgets the state of a stream and keeps its version, which is all that tells whether later records are void. */
+export function forgetState(fold: ControlFold, stream: StreamName): void {
+  const known = fold.streams.get(stream);
+  if (!known?.state) return;
+  const family = familyOf(stream, known.state);
+  if (family !== undefined) fold.families.get(family)?.delete(stream);
+  fold.streams.set(stream, { version: known.version, state: undefined });
+}
+
 export function versionOf(fold: ControlFold, stream: StreamName): number {
   return fold.streams.get(stream)?.version ?? 0;
 }
 
 export function readFold(fold: ControlFold): Read {
-  return (stream) => fold.streams.get(stream)?.state as never;
+  const read = (stream: StreamName) => fold.streams.get(stream)?.state as never;
+  const members = (family: string) => [...(fold.families.get(family) ?? [])];
+  return Object.assign(read, {
+    all: (kind: keyof States, org: string) => members(`${kind}/${org}`).map(read),
+    keysOf: (principal: string) =>
+      members(`key/${principal}`).map((stream) => ({ stream: stream as `key/${string}`, state: read(stream) })),
+  });
 }
 
 /**
@@ -98,11 +125,12 @@ export function trackedRead(fold: ControlFold): {
 } {
   const seen = new Set<StreamName>();
   const plain = readFold(fold);
+  const tracked = (stream: StreamName) => {
+    seen.add(stream);
+    return plain(stream) as never;
+  };
   return {
-    read: (stream) => {
-      seen.add(stream);
-      return plain(stream);
-    },
+    read: Object.assign(tracked, { all: plain.all, keysOf: plain.keysOf }),
     expected(events) {
       for (const event of events) seen.add(event.stream);
       return Object.fromEntries([...seen].map((stream) => [stream, versionOf(fold, stream)]));
@@ -110,19 +138,12 @@ export function trackedRead(fold: ControlFold): {
   };
 }
 
-/** The states of all resources of a kind in an organization. */
-export function statesIn<Kind extends keyof States>(fold: ControlFold, kind: Kind, org: string): States[Kind][] {
-  const read = readFold(fold);
-  const streams = fold.families.get(`${kind}/${org}`) ?? [];
-  return [...streams].flatMap((stream) => read(stream as `${Kind}/${string}`) ?? []);
-}
-
 function evolve(fold: ControlFold, event: ControlEvent): void {
   const stream = fold.streams.get(event.stream) ?? { version: 0, state: undefined };
   const step = EVOLVE[kindOfStream(event.stream)] as (state: unknown, event: ControlEvent) => Stream['state'];
   const state = step(stream.state, event);
   fold.streams.set(event.stream, { version: stream.version + 1, state });
-  const family = familyOf(event.stream);
+  const family = familyOf(event.stream, state ?? stream.state);
   if (family === undefined) return;
   const members = fold.families.get(family) ?? new Set();
   if (state === undefined) members.delete(event.stream);
@@ -130,8 +151,9 @@ function evolve(fold: ControlFold, event: ControlEvent): void {
   fold.families.set(family, members);
 }
 
-/** `kind/org` of a stream within an organization: those have three parts. */
-function familyOf(stream: StreamName): string | undefined {
-  const end = stream.indexOf('/', stream.indexOf('/') + 1);
-  return end < 0 ? undefined : stream.slice(0, end);
+/** What a stream is found by besides its name: a key by its principal, all others by their kind and organization. */
+function familyOf(stream: StreamName, state: Stream['state']): string | undefined {
+  if (!state) return undefined;
+  if ('principal' in state) return `key/${state.principal}`;
+  return 'org' in state ? `${kindOfStream(stream)}/${state.org}` : undefined;
 }

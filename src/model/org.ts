@@ -1,14 +1,14 @@
 import { authzChanged } from './authz.js';
 import type { ControlEvent, Read } from './control-events.js';
-import { keyStream } from './key.js';
+import { type GroupState, groupLink, SUPERUSERS, VIEWERS } from './group.js';
+import { type KeyState, keyIssued } from './key.js';
+import type { PolicyState } from './policy.js';
 import { ControlRefusal } from './refusal.js';
-import { type Resource, refuseBuiltinTags } from './resource.js';
-import { serviceAccountLink, serviceAccountStream } from './service-account.js';
+import { auditIds, begun, type Occasion, type Resource, refuseBuiltinTags } from './resource.js';
+import { type ServiceAccountState, serviceAccountLink } from './service-account.js';
+import { groupStream, orgStream, policyStream, serviceAccountStream } from './streams.js';
 
-export interface OrgState extends Resource {
-  /** Links of the principals that may do everything in the organization. */
-  readonly superusers: readonly string[];
-}
+export type OrgState = Resource;
 
 interface OrgCreated {
   readonly type: 'org-created';
@@ -19,10 +19,6 @@ interface OrgCreated {
 
 export type OrgEvent = OrgCreated;
 
-export function orgStream(name: string): `org/${string}` {
-  return `org/${name}`;
-}
-
 export function evolveOrg(_state: OrgState | undefined, event: OrgEvent): OrgState {
   return event.data;
 }
@@ -30,52 +26,75 @@ export function evolveOrg(_state: OrgState | undefined, event: OrgEvent): OrgSta
 /** The first account of every organization; its first key is the way in. */
 export const ADMIN = 'admin';
 
-export interface CreateOrg {
+export interface CreateOrg extends Occasion {
   readonly name: string;
   readonly description: string;
   readonly tags: Readonly<Record<string, string>>;
-  readonly at: string;
   /** SHA-256 of the admin's first key, in hex. */
   readonly keyHash: string;
-  readonly ids: Readonly<
-    Record<'org' | 'serviceAccount' | 'key' | 'orgAudit' | 'serviceAccountAudit' | 'keyAudit', string>
-  >;
 }
 
-/** Makes the organization, its service account `admin` and that account's first key: one record, all or nothing. */
+/**
+ * Makes the organization, its built-in groups and policies, its service account `admin` and that account's first key: one
+ * record, all or nothing.
+ */
 export function decideCreateOrg(read: Read, command: CreateOrg): ControlEvent[] {
-  const { name, description, tags, at, keyHash, ids } = command;
+  const { name, description, tags, at, keyHash, id } = command;
   refuseBuiltinTags(tags);
   if (read(orgStream(name))) throw new ControlRefusal('already_exists', `an organization named ${name} exists`);
   const admin = serviceAccountLink(name, ADMIN);
-  const first = { version: 1, created: at, lastModified: at };
+  const account: ServiceAccountState = {
+    ...begun(id(1), at),
+    org: name,
+    name: ADMIN,
+    description: ADMIN,
+    tags: {},
+    origin: 'builtin',
+  };
+  const key: KeyState = { id: id(2), org: name, principal: admin, description: 'first key', issued: at };
+  const nextId = auditIds(command, 3);
   return [
     {
       type: 'org-created',
       stream: orgStream(name),
-      auditId: ids.orgAudit,
-      data: { id: ids.org, name, description, tags, ...first, superusers: [admin] },
+      auditId: nextId(),
+      data: { ...begun(id(0), at), name, description, tags },
     },
     {
       type: 'serviceaccount-created',
       stream: serviceAccountStream(name, ADMIN),
-      auditId: ids.serviceAccountAudit,
-      data: {
-        id: ids.serviceAccount,
-        org: name,
-        name: ADMIN,
-        description: ADMIN,
-        tags: {},
-        ...first,
-        origin: 'builtin',
-      },
+      auditId: nextId(),
+      data: account,
     },
-    {
-      type: 'key-issued',
-      stream: keyStream(keyHash),
-      auditId: ids.keyAudit,
-      data: { id: ids.key, org: name, principal: admin, description: 'first key', issued: at },
-    },
+    keyIssued(keyHash, key, nextId()),
+    ...builtins(name, [admin], at, nextId),
     authzChanged(name),
+  ];
+}
+
+/** What every organization has from the beginning: who may do everything, and who may see everything. */
+export function builtins(org: string, superusers: readonly string[], at: string, nextId: () => string): ControlEvent[] {
+  return [
+    ...builtin(org, SUPERUSERS, 'May do everything', superusers, ['manage'], at, nextId),
+    ...builtin(org, VIEWERS, 'May see everything', [], ['view', 'readAudit'], at, nextId),
+  ];
+}
+
+function builtin(
+  org: string,
+  name: string,
+  description: string,
+  memberLinks: readonly string[],
+  permissions: readonly string[],
+  at: string,
+  nextId: () => string,
+): ControlEvent[] {
+  const common = { org, name, description, tags: {}, origin: 'builtin' } as const;
+  const group: GroupState = { ...begun(nextId(), at), ...common, memberLinks };
+  const bindings = [{ permissions, principalLinks: [groupLink(org, name)] }];
+  const policy: PolicyState = { ...begun(nextId(), at), ...common, targetKind: '*', target: 'all', bindings };
+  return [
+    { type: 'group-created', stream: groupStream(org, name), auditId: nextId(), data: group },
+    { type: 'policy-created', stream: policyStream(org, name), auditId: nextId(), data: policy },
   ];
 }

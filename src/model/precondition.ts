@@ -13,13 +13,17 @@ export function checkPrecondition(expected: Precondition | undefined, version: n
 /** What a body that was read earlier says of its resource, and a change cannot alter. */
 export interface Identity {
   readonly id?: string;
+  readonly name?: string;
   readonly created?: string;
+  readonly email?: string;
+  readonly idp?: string;
+  readonly origin?: string;
 }
 
 /** Throws `validation_failed` where the body is of another resource. */
 export function checkIdentity(said: Identity, resource: Identity | undefined): void {
   const faults: Fault[] = [];
-  for (const name of ['id', 'created'] as const) {
+  for (const name of Object.keys(said) as (keyof Identity)[]) {
     if (said[name] !== undefined && said[name] !== resource?.[name]) {
       faults.push({ pointer: `/${name}`, reason: 'cannot be changed; leave it as it was read, or out' });
     }

@@ -3,7 +3,14 @@ export class ControlRefusal extends Error {
   override readonly name = 'ControlRefusal';
 
   constructor(
-    readonly code: 'already_exists' | 'builtin_tag' | 'conflict' | 'precondition_failed' | 'validation_failed',
+    readonly code:
+      | 'already_exists'
+      | 'builtin_resource'
+      | 'builtin_tag'
+      | 'conflict'
+      | 'not_found'
+      | 'precondition_failed'
+      | 'validation_failed',
     message: string,
     /** Of `validation_failed`: what is wrong where. */
     readonly faults: readonly Fault[] = [],

@@ -1,30 +1,145 @@
-import type { Resource } from './resource.js';
+import { authzChanged } from './authz.js';
+import type { ControlEvent, Read } from './control-events.js';
+import { groupsWithout } from './group.js';
+import { keyIssued, keysRevoked } from './key.js';
+import { linkTo } from './links.js';
+import { policiesWithout } from './policy.js';
+import { checkIdentity, checkPrecondition, type Identity, type Precondition } from './precondition.js';
+import { ControlRefusal } from './refusal.js';
+import {
+  auditIds,
+  begun,
+  type Occasion,
+  type Origin,
+  type Resource,
+  type ResourceEvent,
+  refuseBuiltinTags,
+  revised,
+} from './resource.js';
+import { serviceAccountStream } from './streams.js';
+
+/** What a caller says of a service account. */
+export interface ServiceAccountDocument {
+  readonly description: string;
+  readonly tags: Readonly<Record<string, string>>;
+}
 
 export interface ServiceAccountState extends Resource {
   readonly org: string;
-  readonly origin: 'default' | 'builtin';
+  readonly origin: Origin;
 }
 
-interface ServiceAccountCreated {
-  readonly type: 'serviceaccount-created';
-  readonly stream: `serviceaccount/${string}`;
-  readonly auditId: string;
-  readonly data: ServiceAccountState;
-}
-
-export type ServiceAccountEvent = ServiceAccountCreated;
-
-export function serviceAccountStream(org: string, name: string): `serviceaccount/${string}` {
-  return `serviceaccount/${org}/${name}`;
-}
+export type ServiceAccountEvent = ResourceEvent<'serviceaccount', ServiceAccountState>;
 
 export function serviceAccountLink(org: string, name: string): string {
-  return `/org/${org}/serviceaccount/${name}`;
+  return linkTo(org, 'serviceaccount', name);
 }
 
-export function evolveServiceAccount(
-  _state: ServiceAccountState | undefined,
-  event: ServiceAccountEvent,
-): ServiceAccountState {
-  return event.data;
+export interface CreateServiceAccount extends Occasion {
+  readonly org: string;
+  readonly name: string;
+  readonly document: ServiceAccountDocument;
+}
+
+export function decideCreateServiceAccount(read: Read, command: CreateServiceAccount): ControlEvent[] {
+  const { org, name, document, at, id } = command;
+  const stream = serviceAccountStream(org, name);
+  refuseBuiltinTags(document.tags);
+  if (read(stream)) throw new ControlRefusal('already_exists', `a service account named ${name} exists`);
+  const data: ServiceAccountState = { ...begun(id(0), at), org, name, origin: 'default', ...document };
+  return [{ type: 'serviceaccount-created', stream, auditId: id(1), data }];
+}
+
+export interface EditServiceAccount extends Occasion {
+  readonly org: string;
+  readonly name: string;
+  /** What becomes of the document; called again whenever another change came first. Throws `ControlRefusal`. */
+  readonly revise: (document: ServiceAccountDocument) => ServiceAccountDocument;
+  readonly expected?: Precondition;
+  readonly identity?: Identity;
+}
+
+/** No event where the account is as it should be already. */
+export function decideEditServiceAccount(read: Read, command: EditServiceAccount): ControlEvent[] {
+  const { org, name, revise, expected, identity = {}, at, id } = command;
+  const before = existingServiceAccount(read, org, name);
+  checkPrecondition(expected, before.version);
+  checkIdentity(identity, before);
+  const { description, tags } = before;
+  const document = revise({ description, tags });
+  refuseBuiltinTags(document.tags, tags);
+  const after = revised<ServiceAccountState>(before, { ...before, ...document }, at);
+  const stream = serviceAccountStream(org, name);
+  return after ? [{ type: 'serviceaccount-edited', stream, auditId: id(0), data: after }] : [];
+}
+
+export interface DeleteServiceAccount extends Occasion {
+  readonly org: string;
+  readonly name: string;
+  readonly expected?: Precondition;
+}
+
+/** Memberships, policy bindings and keys go with the account, in the same record. */
+export function decideDeleteServiceAccount(read: Read, command: DeleteServiceAccount): ControlEvent[] {
+  const { org, name, expected, at } = command;
+  const before = existingServiceAccount(read, org, name);
+  checkPrecondition(expected, before.version);
+  const link = serviceAccountLink(org, name);
+  const nextId = auditIds(command);
+  return [
+    { type: 'serviceaccount-deleted', stream: serviceAccountStream(org, name), auditId: nextId(), data: before },
+    ...groupsWithout(read, org, link, at, nextId),
+    ...policiesWithout(read, org, link, at, nextId),
+    ...keysRevoked(read, link, nextId),
+    authzChanged(org),
+  ];
+}
+
+export interface AddKey extends Occasion {
+  readonly org: string;
+  readonly name: string;
+  readonly description: string;
+  readonly expires?: string;
+  /** SHA-256 of the key, in hex. */
+  readonly keyHash: string;
+}
+
+const MOST_KEYS = 100;
+
+export function decideAddKey(read: Read, command: AddKey): ControlEvent[] {
+  const { org, name, description, expires, keyHash, at, id } = command;
+  existingServiceAccount(read, org, name);
+  const principal = serviceAccountLink(org, name);
+  if (expires !== undefined && Date.parse(expires) <= Date.parse(at)) {
+    throw new ControlRefusal('validation_failed', 'the key would be worth nothing', [
+      { pointer: '/expires', reason: 'must be in the future' },
+    ]);
+  }
+  if (read.keysOf(principal).length >= MOST_KEYS) {
+    throw new ControlRefusal('conflict', `a service account has at most ${MOST_KEYS} keys; remove one first`);
+  }
+  const data = { id: id(0), org, principal, description, issued: at, ...(expires !== undefined && { expires }) };
+  // Deleting the account takes its keys along: the two may not pass each other unseen.
+  return [keyIssued(keyHash, data, id(1)), authzChanged(org)];
+}
+
+export interface RemoveKey extends Occasion {
+  readonly org: string;
+  readonly name: string;
+  /** Of the key. */
+  readonly keyId: string;
+}
+
+export function decideRemoveKey(read: Read, command: RemoveKey): ControlEvent[] {
+  const { org, name, keyId } = command;
+  existingServiceAccount(read, org, name);
+  const events = keysRevoked(read, serviceAccountLink(org, name), auditIds(command), keyId);
+  if (events.length === 0) throw new ControlRefusal('not_found', 'the service account has no such key');
+  return [...events, authzChanged(org)];
+}
+
+function existingServiceAccount(read: Read, org: string, name: string): ServiceAccountState {
+  const account = read(serviceAccountStream(org, name));
+  if (!account) throw new ControlRefusal('not_found', `there is no service account named ${name} in this organization`);
+  return account;
 }

@@ -1,10 +1,11 @@
 import { controlRecordOf } from '../event-log/control-record.js';
 import type { LogRecord } from '../event-log/event-log.js';
 import { type AuditEvent, auditFields, SERVICE_CONTEXT } from '../model/audit-event.js';
-import type { ControlEvent, States } from '../model/control-events.js';
+import { type ControlEvent, kindOfStream, type Read, type States } from '../model/control-events.js';
 import { type Caller, type ControlRecord, emptyFold, foldRecord, readFold } from '../model/control-fold.js';
-import { serviceAccountLink } from '../model/service-account.js';
-import type { KindName } from '../read-model/kinds.js';
+import { parseLink } from '../model/links.js';
+import { serviceAccountStream } from '../model/streams.js';
+import { publicPart, refOf, type ViewKind, viewOf } from '../model/views.js';
 import type { Place, Write } from '../read-model/read-model.js';
 import { withReceivedTime } from './audit.js';
 import { differenceOf } from './difference.js';
@@ -25,101 +26,104 @@ export const controlProjection: Projection = {
       const control = controlRecordOf(record);
       const before = control.events.map(({ stream }) => read(stream));
       if (foldRecord(fold, control, record.offset) === 'void') return [];
-      return writesOf(record, control, before);
+      return writesOf(record, control, before, read);
     };
   },
 };
 
-type State = States[keyof States] | undefined;
+type Audited = Exclude<ControlEvent, { type: 'authz-changed' }>;
+type State = States[keyof States];
 
-function writesOf(record: LogRecord, control: ControlRecord, before: readonly State[]): Write[] {
+function writesOf(
+  record: LogRecord,
+  control: ControlRecord,
+  before: readonly (State | undefined)[],
+  read: Read,
+): Write[] {
   const { topic, partition, offset, time } = record;
   const writes: Write[] = [];
   const place = (): Place => ({ topic, partition, offset, time, ordinal: writes.length });
   for (const [index, event] of control.events.entries()) {
     if (event.type === 'authz-changed') continue;
-    const change = changeOf(event);
-    if (change.view) writes.push(viewOf(change, change.view, place()));
-    writes.push(auditOf(event.auditId, change, publicPart(before[index]), control, time, place()));
+    const view = viewWrite(event, read, place());
+    if (view) writes.push(view);
+    writes.push(auditWrite(event, before[index], control, time, place()));
   }
   return writes;
 }
 
-interface Change {
-  readonly org: string;
-  readonly action: string;
-  readonly resource: { readonly id: string; readonly name: string; readonly type: string };
-  /** The resource after the change, as callers may see it. */
-  readonly data: Record<string, unknown>;
-  /** Where the resource is read, when it has a view of its own. */
-  readonly view?: { readonly kind: KindName; readonly href?: string };
+/** Of a key, the service account that shows it. Users show no keys. */
+function viewWrite(event: Audited, read: Read, place: Place): Write | undefined {
+  const kind = kindOfStream(event.stream);
+  if (kind === 'authz') return undefined;
+  if (kind !== 'key') return resourceWrite(kind, event.data as States[ViewKind], isDeletion(event), read, place);
+  const { org, ref, kind: principalKind } = parseLink((event.data as States['key']).principal) ?? {};
+  if (org === undefined || ref === undefined || principalKind !== 'serviceaccount') return undefined;
+  const account = read(serviceAccountStream(org, ref));
+  return account && resourceWrite('serviceaccount', account, false, read, place);
 }
 
-/** What the change is called, and the resource after it. */
-function changeOf(event: Exclude<ControlEvent, { type: 'authz-changed' }>): Change {
-  const data = publicPart(event.data) ?? {};
-  const { id } = event.data;
-  switch (event.type) {
-    case 'org-created': {
-      const { name } = event.data;
-      const resource = { id, name, type: 'org' };
-      return { org: name, action: 'create', resource, data, view: { kind: 'org', href: `/org/${name}` } };
-    }
-    case 'serviceaccount-created': {
-      const { org, name } = event.data;
-      const resource = { id, name, type: 'serviceaccount' };
-      const view = { kind: 'serviceaccount', href: serviceAccountLink(org, name) } as const;
-      return { org, action: 'create', resource, data, view };
-    }
-    case 'auditctx-retention-set': {
-      const { org, name } = event.data;
-      return { org, action: 'edit', resource: { id, name, type: 'auditctx' }, data, view: { kind: 'auditctx' } };
-    }
-    case 'key-issued': {
-      const { org, principal } = event.data;
-      return { org, action: 'add-key', resource: { id, name: principal, type: 'key' }, data };
-    }
-  }
+function resourceWrite(kind: ViewKind, state: States[ViewKind], deleted: boolean, read: Read, place: Place): Write {
+  const id = refOf(kind, state);
+  const org = 'org' in state ? state.org : id;
+  if (deleted) return { op: 'delete', kind, org, id, place };
+  const source = JSON.stringify(viewOf(kind, state as never, read));
+  return { op: 'put', kind, org, id, place, fields: { name: id, identifier: state.id }, source };
 }
 
-/** Without what only the service itself needs; the organization stands beside it. */
-function publicPart(state: State): Record<string, unknown> | undefined {
-  if (!state) return undefined;
-  const { superusers: _superusers, hiddenBefore: _hidden, org: _org, ...rest }: Record<string, unknown> = { ...state };
-  return rest;
+function isDeletion({ type }: Audited): boolean {
+  return type.endsWith('-deleted') || type === 'key-revoked';
 }
 
-function viewOf(change: Change, view: NonNullable<Change['view']>, place: Place): Write {
-  const { org, data, resource } = change;
-  const links = view.href === undefined ? {} : { links: [{ rel: 'self', href: view.href }] };
-  const source = JSON.stringify({ kind: view.kind, ...data, ...links });
-  return { op: 'put', kind: view.kind, org, id: resource.name, place, fields: { name: resource.name }, source };
-}
-
-function auditOf(
-  id: string,
-  change: Change,
-  before: Record<string, unknown> | undefined,
+function auditWrite(
+  event: Audited,
+  before: State | undefined,
   { at, by }: ControlRecord,
   time: number,
   place: Place,
 ): Write {
-  const { org, action, resource, data } = change;
+  const kind = kindOfStream(event.stream) as ViewKind | 'key';
+  const { id } = event.data;
+  const org = 'org' in event.data ? event.data.org : event.data.name;
+  const after = isDeletion(event) ? undefined : publicPart(event.data);
   const audit: AuditEvent = {
-    id,
-    resource: { ...resource, data },
+    id: event.auditId,
+    resource: { id, name: nameOf(event), type: kind, ...(after && { data: after }) },
     eventTime: at,
     postedTime: at,
     requestId: by.requestId,
     context: { org, name: SERVICE_CONTEXT, remoteIp: by.remoteIp, eventSource: 'control' },
     subject: subjectOf(by),
-    action: { type: action, data: differenceOf(before, data) },
+    action: { type: actionOf(event), data: differenceOf(before && publicPart(before), after) },
     result: { status: 'OK' },
   };
   const source = withReceivedTime(JSON.stringify(audit), time);
-  return { op: 'create', kind: 'auditevent', org, id, place, fields: auditFields(audit), source };
+  return { op: 'create', kind: 'auditevent', org, id: audit.id, place, fields: auditFields(audit), source };
 }
 
+/** A key is called by whom it speaks for. */
+function nameOf({ data }: Audited): string {
+  if ('principal' in data) return data.principal;
+  return 'email' in data ? data.email : data.name;
+}
+
+function actionOf(event: Audited): string {
+  if ('action' in event && event.action !== undefined) return event.action;
+  switch (event.type) {
+    case 'key-issued':
+      return 'add-key';
+    case 'key-revoked':
+      return 'remove-key';
+    case 'auditctx-retention-set':
+      return 'edit';
+    default:
+      return VERBS[event.type.slice(event.type.lastIndexOf('-') + 1)] ?? 'edit';
+  }
+}
+
+const VERBS: Readonly<Record<string, string>> = { created: 'create', edited: 'edit', deleted: 'delete' };
+
 function subjectOf(by: Caller): NonNullable<AuditEvent['subject']> {
-  return { name: by.name, ...(by.link !== undefined && { data: { link: by.link } }) };
+  const { name, email, link } = by;
+  return { name, ...(email !== undefined && { email }), ...(link !== undefined && { data: { link } }) };
 }

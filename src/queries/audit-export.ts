@@ -1,9 +1,10 @@
 import { setImmediate as turnOfTheLoop } from 'node:timers/promises';
 import { Inject } from '@nestjs/common';
 import { type IQueryHandler, Query, QueryHandler } from '@nestjs/cqrs';
+import type { Reach } from '../model/access.js';
 import type { Cursor, ReadModel } from '../read-model/read-model.js';
 import { READ_MODEL } from '../tokens.js';
-import { type AuditFilters, type EventTimes, filtersOf } from './audit-list.js';
+import { type AuditFilters, type EventTimes, filtersOf, withinReach } from './audit-list.js';
 import { BEGINNING, decodeCursor, encodeCursor, type Scope } from './cursor.js';
 
 /** Few enough that even a page of the largest events is no burden to the memory. */
@@ -24,7 +25,8 @@ export class ExportAuditEvents extends Query<AsyncGenerator<ExportPage, void>> {
   constructor(
     readonly org: string,
     readonly filters: AuditFilters,
-    readonly options: EventTimes & { readonly cursor?: string },
+    /** `reach`: the contexts that the caller may read, when the export begins. */
+    readonly options: EventTimes & { readonly reach: Reach; readonly cursor?: string },
   ) {
     super();
   }
@@ -36,12 +38,14 @@ export class ExportAuditEventsHandler implements IQueryHandler<ExportAuditEvents
 
   async execute({ org, filters, options }: ExportAuditEvents): Promise<AsyncGenerator<ExportPage, void>> {
     const scope = { org, filters: filtersOf(filters, options), order: 'received' } as const;
-    return this.pages(scope, options.cursor === undefined ? BEGINNING : decodeCursor(scope, options.cursor));
+    const start = options.cursor === undefined ? BEGINNING : decodeCursor(scope, options.cursor);
+    return this.pages(scope, options.reach, start);
   }
 
-  private async *pages(scope: Scope, start: Cursor): AsyncGenerator<ExportPage, void> {
+  private async *pages(scope: Scope, reach: Reach, start: Cursor): AsyncGenerator<ExportPage, void> {
+    const filters = withinReach(scope.filters, reach);
     for (let cursor = start; ; ) {
-      const page = await this.model.search('auditevent', { ...scope, limit: PAGE_SIZE, cursor });
+      const page = await this.model.search('auditevent', { ...scope, filters, limit: PAGE_SIZE, cursor });
       cursor = page.cursor ?? cursor;
       yield { items: page.items.map(({ source }) => source), cursor: encodeCursor(scope, cursor) };
       if (!page.more) return;

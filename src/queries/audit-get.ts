@@ -1,14 +1,17 @@
 import { Inject } from '@nestjs/common';
 import { type IQueryHandler, Query, QueryHandler } from '@nestjs/cqrs';
 import { ControlError } from '../errors.js';
+import { namesWithin, type Reach } from '../model/access.js';
 import type { ReadModel } from '../read-model/read-model.js';
 import { READ_MODEL } from '../tokens.js';
 
-/** Answers the JSON text of the event. */
+/** Answers the JSON text of the event. Throws `not_found`, for one in a context that the caller may not read as well. */
 export class GetAuditEvent extends Query<string> {
   constructor(
     readonly org: string,
     readonly id: string,
+    /** The contexts that the caller may read. */
+    readonly reach: Reach,
   ) {
     super();
   }
@@ -18,9 +21,10 @@ export class GetAuditEvent extends Query<string> {
 export class GetAuditEventHandler implements IQueryHandler<GetAuditEvent> {
   constructor(@Inject(READ_MODEL) private readonly model: ReadModel) {}
 
-  async execute({ org, id }: GetAuditEvent): Promise<string> {
+  async execute({ org, id, reach }: GetAuditEvent): Promise<string> {
     const found = await this.model.get('auditevent', org, id);
-    if (found) return found.source;
+    const names = namesWithin(reach);
+    if (found && (names === undefined || names.includes(String(found.fields['contextName'])))) return found.source;
     throw new ControlError('not_found', 'there is no audit event with this id in this organization');
   }
 }

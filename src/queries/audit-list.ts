@@ -1,6 +1,7 @@
 import { Inject } from '@nestjs/common';
 import { type IQueryHandler, Query, QueryHandler } from '@nestjs/cqrs';
 import { ControlError } from '../errors.js';
+import { namesWithin, type Reach } from '../model/access.js';
 import type { Filter, Order, ReadModel, SearchQuery } from '../read-model/read-model.js';
 import { READ_MODEL } from '../tokens.js';
 import { BEGINNING, decodeCursor, encodeCursor, type Scope } from './cursor.js';
@@ -8,7 +9,7 @@ import { BEGINNING, decodeCursor, encodeCursor, type Scope } from './cursor.js';
 /** Pages by number reach this far; cursors have no limit. */
 const DEEPEST_PAGE = 10_000;
 
-const NEWEST: Order = { field: 'eventTime', direction: 'descending' };
+export const NEWEST: Order = { field: 'eventTime', direction: 'descending' };
 
 /** The fields that lists filter by, equal to a value. */
 export type AuditFilters = Readonly<
@@ -50,6 +51,8 @@ export class ListAuditEvents extends Query<AuditPage> {
     readonly org: string,
     readonly filters: AuditFilters,
     readonly options: EventTimes & {
+      /** The contexts that the caller may read. */
+      readonly reach: Reach;
       readonly order: 'newest' | 'received';
       readonly pageSize: number;
       readonly page?: number;
@@ -62,7 +65,11 @@ export class ListAuditEvents extends Query<AuditPage> {
   }
 }
 
-/** One page of an organization's events: newest first by (eventTime, id), or in the order in which the log took them. */
+/**
+ * One page of an organization's events: newest first by (eventTime, id), or in the order in which the log took them. Each
+ * page shows what may be read when it is asked for. A cursor is good for whoever asks: a change of policies neither ends
+ * a list under way nor lets it show more than the caller may read by then.
+ */
 @QueryHandler(ListAuditEvents)
 export class ListAuditEventsHandler implements IQueryHandler<ListAuditEvents> {
   constructor(@Inject(READ_MODEL) private readonly model: ReadModel) {}
@@ -73,9 +80,11 @@ export class ListAuditEventsHandler implements IQueryHandler<ListAuditEvents> {
       filters: filtersOf(filters, options),
       order: options.order === 'received' ? options.order : NEWEST,
     };
-    if (options.last !== undefined) return this.end(scope, options.last);
+    const readable = withinReach(scope.filters, options.reach);
+    if (options.last !== undefined) return this.end(scope, readable, options.last);
     const page = await this.model.search('auditevent', {
       ...scope,
+      filters: readable,
       limit: options.pageSize,
       ...startOf(scope, options),
     });
@@ -87,13 +96,16 @@ export class ListAuditEventsHandler implements IQueryHandler<ListAuditEvents> {
     };
   }
 
-  private async end({ order: _received, ...scope }: Scope, last: number): Promise<AuditPage> {
-    const { items, cursor } = await this.model.last('auditevent', { ...scope, limit: last });
-    return {
-      items: items.map(({ source }) => source),
-      resume: encodeCursor({ ...scope, order: 'received' }, cursor),
-    };
+  private async end(scope: Scope, filters: readonly Filter[], limit: number): Promise<AuditPage> {
+    const { items, cursor } = await this.model.last('auditevent', { org: scope.org, filters, limit });
+    return { items: items.map(({ source }) => source), resume: encodeCursor(scope, cursor) };
   }
+}
+
+/** Only what is in contexts that the caller may read. */
+export function withinReach(filters: readonly Filter[], reach: Reach): readonly Filter[] {
+  const values = namesWithin(reach);
+  return values === undefined ? filters : [...filters, { field: 'contextName', op: 'in', values }];
 }
 
 export function filtersOf(filters: AuditFilters, { from, to }: EventTimes): Filter[] {
@@ -109,11 +121,16 @@ function startOf(
   { page = 1, pageSize, cursor }: ListAuditEvents['options'],
 ): Pick<SearchQuery, 'cursor' | 'offset'> {
   if (cursor !== undefined) return { cursor: decodeCursor(scope, cursor) };
+  return { offset: offsetOf(page, pageSize) };
+}
+
+/** How many events come before the page. Throws `page_too_deep`. */
+export function offsetOf(page: number, pageSize: number): number {
   if (page * pageSize > DEEPEST_PAGE) {
     throw new ControlError(
       'page_too_deep',
       `pages reach the first ${DEEPEST_PAGE} events; follow the next links instead`,
     );
   }
-  return { offset: (page - 1) * pageSize };
+  return (page - 1) * pageSize;
 }

@@ -1,5 +1,6 @@
 import { Inject } from '@nestjs/common';
 import { type IQueryHandler, Query, QueryHandler } from '@nestjs/cqrs';
+import { namesWithin, type Reach } from '../model/access.js';
 import type { ReadModel } from '../read-model/read-model.js';
 import { READ_MODEL } from '../tokens.js';
 
@@ -11,9 +12,12 @@ export interface AuditContext {
   readonly settings?: string;
 }
 
-/** The organization's contexts, by name: those that have events, and those that have settings. */
+/** The organization's contexts that the caller may read, by name: those that have events, and those that have settings. */
 export class ListAuditContexts extends Query<AuditContext[]> {
-  constructor(readonly org: string) {
+  constructor(
+    readonly org: string,
+    readonly reach: Reach,
+  ) {
     super();
   }
 }
@@ -24,11 +28,13 @@ const PAGE_SIZE = 1000;
 export class ListAuditContextsHandler implements IQueryHandler<ListAuditContexts> {
   constructor(@Inject(READ_MODEL) private readonly model: ReadModel) {}
 
-  async execute({ org }: ListAuditContexts): Promise<AuditContext[]> {
+  async execute({ org, reach }: ListAuditContexts): Promise<AuditContext[]> {
     const counts = await this.model.count('auditevent', org);
     const settings = await this.settings(org);
-    const names = new Set([...counts.keys(), ...settings.keys()]);
-    return [...names].sort().map((name) => contextOf(name, counts.get(name), settings.get(name)));
+    const readable = namesWithin(reach);
+    const all = new Set([...counts.keys(), ...settings.keys()]);
+    const names = readable === undefined ? [...all].sort() : readable.filter((name) => all.has(name));
+    return names.map((name) => contextOf(name, counts.get(name), settings.get(name)));
   }
 
   private async settings(org: string): Promise<Map<string, string>> {

@@ -1,6 +1,7 @@
 import { hash } from 'node:crypto';
 import { ControlError } from '../errors.js';
 import { canonicalJson } from '../model/canonical-json.js';
+import type { Scalar } from '../model/query.js';
 import type { Cursor, SearchQuery } from '../read-model/read-model.js';
 
 /** What a cursor goes on with: it is void for another organization, other filters (in any sequence) or another order. */
@@ -16,18 +17,14 @@ export function encodeCursor(scope: Scope, cursor: Cursor): string {
 
 /** Throws `invalid_cursor`, alike for one of another list and for one that was made up. */
 export function decodeCursor(scope: Scope, text: string): Cursor {
-  try {
-    const [scopeOf, cursor] = JSON.parse(Buffer.from(text, 'base64url').toString()) as [unknown, unknown];
-    if (scopeOf === scopeHash(scope) && isCursor(cursor, scope.order)) return cursor;
-  } catch (error) {
-    if (!(error instanceof SyntaxError || error instanceof TypeError)) throw error;
-  }
-  throw new ControlError('invalid_cursor', 'the cursor does not belong to this list; start again without it');
+  const [scopeOf, cursor] = parsed(text);
+  if (scopeOf === scopeHash(scope) && isCursor(cursor, scope.order)) return cursor;
+  throw notOfThisList();
 }
 
 function scopeHash({ org, filters, order }: Scope): string {
   const sorted = filters.map(canonicalJson).sort();
-  return hash('sha256', canonicalJson({ org, filters: sorted, order }), 'base64url').slice(0, 16);
+  return hashOf({ org, filters: sorted, order });
 }
 
 function isCursor(value: unknown, order: SearchQuery['order']): value is Cursor {
@@ -43,4 +40,43 @@ function isSeen(seen: unknown): boolean {
   const isPlace = (place: unknown) =>
     Array.isArray(place) && place.length === 2 && place.every((part) => Number.isSafeInteger(part) && part >= 0);
   return Object.values(seen).every(isPlace);
+}
+
+/** Behind an item of a list that is sorted by a property: by its value, undefined where it has none, and its name. */
+export interface SortedPlace {
+  readonly value: Scalar | undefined;
+  readonly name: string;
+}
+
+export function encodePlace(scope: object, { value, name }: SortedPlace): string {
+  return Buffer.from(JSON.stringify([hashOf(scope), value ?? null, name])).toString('base64url');
+}
+
+/** Throws `invalid_cursor`, as `decodeCursor` does. */
+export function decodePlace(scope: object, text: string): SortedPlace {
+  const [scopeOf, value, name] = parsed(text);
+  if (scopeOf === hashOf(scope) && typeof name === 'string') {
+    if (value === null) return { value: undefined, name };
+    if (typeof value === 'string' || typeof value === 'number' || typeof value === 'boolean') return { value, name };
+  }
+  throw notOfThisList();
+}
+
+/** The parts of a cursor's text; none of what is no cursor at all. */
+function parsed(text: string): readonly unknown[] {
+  try {
+    const parts: unknown = JSON.parse(Buffer.from(text, 'base64url').toString());
+    return Array.isArray(parts) ? parts : [];
+  } catch (error) {
+    if (error instanceof SyntaxError) return [];
+    throw error;
+  }
+}
+
+function hashOf(scope: object): string {
+  return hash('sha256', canonicalJson(scope), 'base64url').slice(0, 16);
+}
+
+function notOfThisList(): ControlError {
+  return new ControlError('invalid_cursor', 'the cursor does not belong to this list; start again without it');
 }

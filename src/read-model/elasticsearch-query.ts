@@ -3,7 +3,7 @@ import { type Limits, type Stored, termField } from './elasticsearch-document.js
 import { LONGEST_TERM } from './elasticsearch-mapping.js';
 import { isMonthly } from './elasticsearch-names.js';
 import { KINDS, type Kind, type KindName } from './kinds.js';
-import type { Filter, SearchQuery } from './read-model.js';
+import type { FieldValue, Filter, SearchQuery } from './read-model.js';
 
 export type Query = Readonly<Record<string, unknown>>;
 
@@ -38,16 +38,32 @@ export function typeOf(kind: KindName, field: string): 'keyword' | 'time' {
   return type;
 }
 
-function filterQuery(kind: KindName, { field, op, value }: Filter): Query {
+function filterQuery(kind: KindName, filter: Filter): Query {
+  const { field } = filter;
   const type = typeOf(kind, field);
-  const isOfType = type === 'time' ? Number.isFinite(value) : typeof value === 'string';
-  if (!isOfType) return NOTHING;
-  if (typeof value === 'string' && value.length > LONGEST_TERM) {
-    throw new Error(`a filter has at most ${LONGEST_TERM} characters`);
-  }
+  if (filter.op === 'in')
+    return among(
+      field,
+      filter.values.filter((value) => isOfType(type, value)),
+    );
+  const { op, value } = filter;
+  if (!isOfType(type, value)) return NOTHING;
   if (op === '=') return exactly(termField(field), value);
   if (typeof value === 'string' && !value.isWellFormed()) return NOTHING;
   return { range: { [termField(field)]: { [op === '<' ? 'lt' : 'gte']: value } } };
+}
+
+function isOfType(type: 'keyword' | 'time', value: FieldValue): boolean {
+  if (typeof value === 'string' && value.length > LONGEST_TERM) {
+    throw new Error(`a filter has at most ${LONGEST_TERM} characters`);
+  }
+  return type === 'time' ? Number.isFinite(value) : typeof value === 'string';
+}
+
+/** Elasticsearch takes 65,536 values in one `terms` query. */
+function among(field: string, values: readonly FieldValue[]): Query {
+  const sound = values.filter((value) => typeof value !== 'string' || value.isWellFormed());
+  return sound.length === 0 ? NOTHING : { terms: { [termField(field)]: [...new Set(sound)] } };
 }
 
 /** A text with half a character is in no document; JSON would turn it into another. */
@@ -58,7 +74,7 @@ function exactly(field: string, value: string | number): Query {
 /** What has expired, of what the filters let through. Equal limits share a condition. */
 function expired(kind: KindName, filters: readonly Filter[], limits: Limits): Query[] {
   const { expiresBy = '' }: Kind = KINDS[kind];
-  const only = filters.find(({ field, op }) => field === expiresBy && op === '=')?.value;
+  const only = filters.flatMap((one) => (one.field === expiresBy && one.op === '=' ? [one.value] : []))[0];
   const valuesOf = new Map<number, string[]>();
   for (const [value, limit] of limits) {
     if (limit <= 0 || (only !== undefined && only !== value)) continue;

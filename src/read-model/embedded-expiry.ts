@@ -45,12 +45,12 @@ export class Expiry {
     const limits = this.limits(kind, org);
     if (limits.size === 0) return [];
     const by = kindOf(kind).expiresBy ?? '';
-    const one = filters.find(({ field, op }) => field === by && op === '=');
-    if (!one) {
+    const one = filters.flatMap((filter) => (filter.field === by && filter.op === '=' ? String(filter.value) : []))[0];
+    if (one === undefined) {
       this.searched = limits;
       return [{ sql: `NOT has_expired(${column(by)}, time)`, values: [] }];
     }
-    const limit = limits.get(String(one.value));
+    const limit = limits.get(one);
     return limit === undefined ? [] : [{ sql: 'time >= ?', values: [limit] }];
   }
 }

@@ -139,7 +139,7 @@ export function isAtPlace(row: Row | undefined, place: Place): boolean {
 
 /** Reads rows that may be damaged: a number that JavaScript does not have is read as one near it. */
 export function rowReader(db: DatabaseSync, kind: KindName): (rowid: number) => Row | undefined {
-  const statement = db.prepare(`SELECT rowid, * FROM ${kind} WHERE rowid = ?`);
+  const statement = db.prepare(`SELECT rowid, * FROM "${kind}" WHERE rowid = ?`);
   statement.setReadBigInts(true);
   return (rowid) => {
     const row = statement.get(rowid);

@@ -7,8 +7,8 @@ import type { ScanRange, StoredDocument } from './read-model.js';
 
 /** The organizations of a kind, each found by one step in an index: there are far fewer of them than rows. */
 function orgsOf(kind: KindName): string {
-  return `WITH RECURSIVE orgs (org) AS (SELECT min(org) FROM ${kind} UNION ALL
-    SELECT (SELECT min(org) FROM ${kind} WHERE org > orgs.org) FROM orgs WHERE orgs.org IS NOT NULL)`;
+  return `WITH RECURSIVE orgs (org) AS (SELECT min(org) FROM "${kind}" UNION ALL
+    SELECT (SELECT min(org) FROM "${kind}" WHERE org > orgs.org) FROM orgs WHERE orgs.org IS NOT NULL)`;
 }
 
 /** All of it is in the index. */
@@ -17,7 +17,7 @@ const PLACE = 'k.rowid AS rowid, k.org AS org, k.shard AS shard, k."offset" AS "
 export function scanRows(db: DatabaseSync, kind: KindName, range: ScanRange): StoredDocument[] {
   const { from, to, after, limit } = range;
   checkLimit(limit);
-  const select = db.prepare(`${orgsOf(kind)} SELECT ${PLACE} FROM orgs CROSS JOIN ${kind} AS k
+  const select = db.prepare(`${orgsOf(kind)} SELECT ${PLACE} FROM orgs CROSS JOIN "${kind}" AS k
     WHERE k.org = orgs.org AND k.shard = ? AND k."offset" >= ? AND k."offset" < ?
     AND (k."offset", k.ordinal, k.rowid) > (?, ?, ?) ORDER BY k."offset", k.ordinal, k.rowid LIMIT ?`);
   const behind = after ? [after.place.offset, after.place.ordinal, Number(after.location)] : [-1, 0, 0];
@@ -58,9 +58,11 @@ function straysOf(
   ends: Readonly<Partial<Record<Topic, Offsets>>>,
   limit: number,
 ): StoredDocument[] {
-  const next = db.prepare(`SELECT shard FROM ${kind} WHERE org = ? AND shard > ? ORDER BY shard LIMIT 1`);
+  const next = db.prepare(`SELECT shard FROM "${kind}" WHERE org = ? AND shard > ? ORDER BY shard LIMIT 1`);
   const select = (beyond: string) =>
-    db.prepare(`SELECT ${PLACE} FROM ${kind} AS k WHERE k.org = ? AND k.shard = ? AND k."offset" ${beyond} ? LIMIT ?`);
+    db.prepare(
+      `SELECT ${PLACE} FROM "${kind}" AS k WHERE k.org = ? AND k.shard = ? AND k."offset" ${beyond} ? LIMIT ?`,
+    );
   const [later, earlier] = [select('>='), select('<')];
   const found: Row[] = [];
   for (let row = next.get(org, ''); row && found.length < limit; row = next.get(org, String(row.shard))) {

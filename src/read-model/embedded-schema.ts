@@ -40,11 +40,11 @@ function createKind(db: DatabaseSync, name: KindName): void {
   const fields = Object.entries(kind.fields).map(
     ([field, type]) => `${column(field)} ${type === 'time' ? 'INTEGER' : 'TEXT'},`,
   );
-  db.exec(`CREATE TABLE ${name} (org TEXT NOT NULL, id TEXT NOT NULL, shard TEXT NOT NULL, "offset" INTEGER NOT NULL,
+  db.exec(`CREATE TABLE "${name}" (org TEXT NOT NULL, id TEXT NOT NULL, shard TEXT NOT NULL, "offset" INTEGER NOT NULL,
     ordinal INTEGER NOT NULL, time INTEGER NOT NULL, hash TEXT, deleted INTEGER NOT NULL DEFAULT 0, ${fields.join(' ')}
     source TEXT NOT NULL, crc INTEGER NOT NULL, UNIQUE (org, id)) STRICT`);
   const index = (suffix: string, columns: readonly string[]) =>
-    db.exec(`CREATE INDEX ${name}_${suffix} ON ${name} (${columns.join(', ')})`);
+    db.exec(`CREATE INDEX "${name}_${suffix}" ON "${name}" (${columns.join(', ')})`);
   index('sort', ['org', column(kind.sort), 'id']);
   for (const field of kind.lists) index(field, ['org', column(field), column(kind.sort), 'id']);
   index('received', ['org', 'shard', '"offset"', 'ordinal']);

@@ -4,7 +4,7 @@ import { isBefore, type Spot } from './embedded-marks.js';
 import { column, documentOf, kindOf } from './embedded-row.js';
 import { shardsOf } from './embedded-schema.js';
 import type { KindName } from './kinds.js';
-import type { Cursor, Document, LastPage, LastQuery, Page, SearchQuery } from './read-model.js';
+import type { Cursor, Document, Filter, LastPage, LastQuery, Page, SearchQuery } from './read-model.js';
 
 /** Values are always bound; names and operators in the SQL are this program's own. */
 export function searchRows(db: DatabaseSync, expiry: Expiry, kind: KindName, query: SearchQuery): Page {
@@ -94,7 +94,7 @@ function checkReceived(kind: KindName): void {
 
 /** Only of what is on a page whole documents are read. */
 function documentsAt(db: DatabaseSync, kind: KindName, org: string, places: readonly Seen[]): Document[] {
-  const select = db.prepare(`SELECT * FROM ${kind} WHERE rowid = ?`);
+  const select = db.prepare(`SELECT * FROM "${kind}" WHERE rowid = ?`);
   return places.map(({ rowid }) => documentOf(kind, org, select.get(rowid) ?? {}));
 }
 
@@ -133,7 +133,7 @@ function places(
 ): Seen[] {
   const where = conditions.map(({ sql }) => sql).join(' AND ');
   const columns = 'rowid, shard, "offset", ordinal, time';
-  const statement = db.prepare(`SELECT ${columns} FROM ${kind} WHERE ${where} ORDER BY ${order} LIMIT ?`);
+  const statement = db.prepare(`SELECT ${columns} FROM "${kind}" WHERE ${where} ORDER BY ${order} LIMIT ?`);
   return statement.all(...conditions.flatMap(({ values }) => [...values]), limit) as unknown as Seen[];
 }
 
@@ -169,13 +169,21 @@ function mergeFromEnd(shards: Seen[][], limit: number): Seen[] {
 
 function base(kind: KindName, query: Pick<SearchQuery, 'org' | 'filters'>): Condition[] {
   const conditions: Condition[] = [{ sql: 'org = ? AND deleted = 0', values: [query.org] }];
-  for (const { field, op, value } of query.filters) {
-    const sql = `${fieldColumn(kind, field)} ${op} ?`;
-    // SQLite would convert one type to the other; here a number never equals a text.
-    const comparable = typeof value === (kindOf(kind).fields[field] === 'time' ? 'number' : 'string');
-    conditions.push(comparable ? { sql, values: [value] } : { sql: 'FALSE', values: [] });
-  }
+  for (const filter of query.filters) conditions.push(conditionOf(kind, filter));
   return conditions;
+}
+
+function conditionOf(kind: KindName, filter: Filter): Condition {
+  const name = fieldColumn(kind, filter.field);
+  // SQLite would convert one type to the other; here a number never equals a text.
+  const type = kindOf(kind).fields[filter.field] === 'time' ? 'number' : 'string';
+  if (filter.op === 'in') {
+    // One value is bound, however many there are: the statement stays the same, and within the limit of its parameters.
+    const values = filter.values.filter((value) => typeof value === type);
+    return { sql: `${name} IN (SELECT value FROM json_each(?))`, values: [JSON.stringify(values)] };
+  }
+  const { op, value } = filter;
+  return typeof value === type ? { sql: `${name} ${op} ?`, values: [value] } : { sql: 'FALSE', values: [] };
 }
 
 function checkBounds({ limit, offset = 0, cursor }: SearchQuery): void {
@@ -199,7 +207,7 @@ function select(
   offset: number,
 ): Document[] {
   const where = conditions.map(({ sql }) => sql).join(' AND ');
-  const statement = db.prepare(`SELECT * FROM ${kind} WHERE ${where} ORDER BY ${order} LIMIT ? OFFSET ?`);
+  const statement = db.prepare(`SELECT * FROM "${kind}" WHERE ${where} ORDER BY ${order} LIMIT ? OFFSET ?`);
   const rows = statement.all(...conditions.flatMap(({ values }) => [...values]), limit, offset);
   return rows.map((row) => documentOf(kind, org, row));
 }

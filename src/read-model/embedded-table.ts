@@ -154,14 +154,14 @@ export class KindTable {
 
 function statementsOf(db: DatabaseSync, name: KindName) {
   const columns = columnsOf(name);
-  const insert = `INSERT INTO ${name} (${columns.join(', ')}) VALUES (${columns.map(() => '?').join(', ')})`;
+  const insert = `INSERT INTO "${name}" (${columns.join(', ')}) VALUES (${columns.map(() => '?').join(', ')})`;
   const all = columns.map((one) => `${one} = excluded.${one}`).join(', ');
-  const newer = `(excluded."offset", excluded.ordinal) > (${name}."offset", ${name}.ordinal)`;
+  const newer = `(excluded."offset", excluded.ordinal) > ("${name}"."offset", "${name}".ordinal)`;
   return {
     create: db.prepare(`${insert} ON CONFLICT DO NOTHING`),
     put: db.prepare(`${insert} ON CONFLICT DO UPDATE SET ${all} WHERE ${newer}`),
-    select: db.prepare(`SELECT rowid, * FROM ${name} WHERE org = ? AND id = ?`),
-    rowid: db.prepare(`SELECT rowid FROM ${name} WHERE org = ? AND id = ?`),
-    delete: db.prepare(`DELETE FROM ${name} WHERE rowid = ?`),
+    select: db.prepare(`SELECT rowid, * FROM "${name}" WHERE org = ? AND id = ?`),
+    rowid: db.prepare(`SELECT rowid FROM "${name}" WHERE org = ? AND id = ?`),
+    delete: db.prepare(`DELETE FROM "${name}" WHERE rowid = ?`),
   };
 }

@@ -53,7 +53,7 @@ export function tallyOf(db: DatabaseSync, name: KindName): Tally {
       for (const [key, entry] of changed) if (entry.org === org) changed.delete(key);
       db.prepare('DELETE FROM tally WHERE kind IN (?, ?) AND org = ?').run(name, all, org);
       const counted = db.prepare(
-        `SELECT ${field} AS value, count(*) AS count FROM ${name} WHERE org = ? AND ${field} IS NOT NULL GROUP BY ${field}`,
+        `SELECT ${field} AS value, count(*) AS count FROM "${name}" WHERE org = ? AND ${field} IS NOT NULL GROUP BY ${field}`,
       );
       for (const { value, count } of counted.all(org)) {
         upsert.run(name, org, String(value), Number(count));

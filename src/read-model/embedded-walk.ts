@@ -23,7 +23,7 @@ export type RowsBehind = (org: string, shard: string, spot: Spot) => Iterable<Wa
 
 export function rowsBehind(db: DatabaseSync, kind: KindName): RowsBehind {
   const value = column(kindOf(kind).expiresBy ?? '');
-  const statement = db.prepare(`SELECT rowid, "offset", ordinal, time, ${value} AS value FROM ${kind}
+  const statement = db.prepare(`SELECT rowid, "offset", ordinal, time, ${value} AS value FROM "${kind}"
     WHERE org = ? AND shard = ? AND ("offset", ordinal) > (?, ?) ORDER BY "offset", ordinal`);
   return (org, shard, spot) => statement.iterate(org, shard, ...spot) as Iterable<unknown> as Iterable<WalkedRow>;
 }

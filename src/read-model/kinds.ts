@@ -15,7 +15,15 @@ export interface Kind {
   readonly expiresBy?: string;
 }
 
-export const KINDS_VERSION = 2;
+export const KINDS_VERSION = 3;
+
+/** A control resource: by what names it, and by its id. */
+const VIEW = {
+  fields: { name: 'keyword', identifier: 'keyword' },
+  lists: ['identifier'],
+  sort: 'name',
+  received: false,
+} as const satisfies Kind;
 
 export const KINDS = {
   auditevent: {
@@ -39,9 +47,14 @@ export const KINDS = {
     countBy: 'contextName',
     expiresBy: 'contextName',
   },
-  auditctx: { fields: { name: 'keyword' }, lists: [], sort: 'name', received: false },
-  org: { fields: { name: 'keyword' }, lists: [], sort: 'name', received: false },
-  serviceaccount: { fields: { name: 'keyword' }, lists: [], sort: 'name', received: false },
+  org: VIEW,
+  auditctx: VIEW,
+  user: VIEW,
+  group: VIEW,
+  serviceaccount: VIEW,
+  policy: VIEW,
+  invitation: VIEW,
+  domain: VIEW,
 } as const satisfies Record<string, Kind>;
 
 export type KindName = keyof typeof KINDS;

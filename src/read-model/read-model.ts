@@ -241,12 +241,13 @@ export interface Document extends DocumentContent {
   readonly place: Place;
 }
 
-/** Exact, typed comparison; strings by code point. A document without the field matches nothing. */
-export interface Filter {
-  readonly field: string;
-  readonly op: '=' | '>=' | '<';
-  readonly value: FieldValue;
-}
+/**
+ * Exact, typed comparison; strings by code point. A document without the field matches nothing. `in`: equals one of the
+ * values, of which there may be thousands, and any of them more than once; without values nothing matches.
+ */
+export type Filter =
+  | { readonly field: string; readonly op: '=' | '>=' | '<'; readonly value: FieldValue }
+  | { readonly field: string; readonly op: 'in'; readonly values: readonly FieldValue[] };
 
 /**
  * - `{field, direction}`: by the field, then by `id`, both in this direction.

@@ -43,7 +43,7 @@ describe('svc rebuild', () => {
     const { code, stdout, stderr } = await run(['rebuild']);
     expect([code, stderr]).toEqual([0, '']);
     // Generation, records, unreadable, compared, missing, altered, extra.
-    expect(stdout).toMatch(/^\d+ {2}301 {2}0 {2}305 {2}0 {2}0 {2}0\n$/);
+    expect(stdout).toMatch(/^\d+ {2}301 {2}0 {2}313 {2}0 {2}0 {2}0\n$/);
   });
 
   it('names what the generation before had otherwise, with nothing that steers a terminal', async () => {
@@ -97,14 +97,14 @@ describe('svc reconcile', () => {
     const found = await run(['reconcile']);
     const [summary, , ...rows] = found.stdout.trimEnd().split('\n');
     // Compared, repaired, missing, altered, extra, misplaced.
-    expect([found.code, found.stderr, summary]).toEqual([1, '', '305  0  1  1  1  0']);
+    expect([found.code, found.stderr, summary]).toEqual([1, '', '313  0  1  1  1  0']);
     expect(rows.map((row) => row.split(/ +/)[0]).sort()).toEqual(['altered', 'extra', 'missing']);
     expect(found.stdout).toContain('a\\u001b[31mb');
     const repaired = await run(['reconcile', '--repair']);
-    expect([repaired.code, repaired.stdout]).toEqual([0, expect.stringMatching(/^305 {2}3 {2}/)]);
+    expect([repaired.code, repaired.stdout]).toEqual([0, expect.stringMatching(/^313 {2}3 {2}/)]);
     expect(repaired.stdout.match(/ yes\n/g)).toHaveLength(3);
     const clean = await run(['reconcile']);
-    expect([clean.code, clean.stdout]).toEqual([0, '305  0  0  0  0  0\n']);
+    expect([clean.code, clean.stdout]).toEqual([0, '313  0  0  0  0  0\n']);
   });
 
   it('shows the report of a part of the log as JSON and YAML', async () => {
@@ -180,8 +180,8 @@ describe('svc dead-letter', () => {
     const { code, stdout } = await run(['dead-letter', 'list', '--ts', 'iso']);
     const rows = stdout.split('\n').filter(Boolean);
     expect([code, rows.length]).toEqual([0, 3]);
-    expect(rows[0]).toMatch(/^audit\/0\/300 {2}\d{4}-\S+Z {2}1 {2}no {2}k\\u001b\]0;0 {2}has schema version 9, not 1$/);
-    expect((await run(['dead-letter', 'list', '-o', 'names', '--max', '2'])).stdout).toBe('audit/0/300\naudit/0/301\n');
+    expect(rows[0]).toMatch(/^audit\/0\/302 {2}\d{4}-\S+Z {2}1 {2}no {2}k\\u001b\]0;0 {2}has schema version 9, not 1$/);
+    expect((await run(['dead-letter', 'list', '-o', 'names', '--max', '2'])).stdout).toBe('audit/0/302\naudit/0/303\n');
   });
 
   it('shows them as the service has them', async () => {
@@ -190,20 +190,20 @@ describe('svc dead-letter', () => {
     expect(list).toMatchObject({ kind: 'list', itemKind: 'deadletter' });
     expect(list.items.map(({ value }) => Buffer.from(value, 'base64').toString())).toEqual(['0', '1']);
     expect(list.links.map(({ rel }) => rel)).toEqual(['self']);
-    expect((await run(['dead-letter', 'list', '-o', 'yaml', '--max', '1'])).stdout).toContain('place: audit/0/300\n');
+    expect((await run(['dead-letter', 'list', '-o', 'yaml', '--max', '1'])).stdout).toContain('place: audit/0/302\n');
   });
 
   it('replays one, some, and all that is open', async () => {
-    const one = await run(['dead-letter', 'replay', 'audit/0/300']);
-    expect(one).toMatchObject({ code: 0, stdout: 'audit/0/300  audit/0/303\n', stderr: 'replayed 1\n' });
-    const again = await run(['dead-letter', 'replay', 'audit/0/300']);
+    const one = await run(['dead-letter', 'replay', 'audit/0/302']);
+    expect(one).toMatchObject({ code: 0, stdout: 'audit/0/302  audit/0/305\n', stderr: 'replayed 1\n' });
+    const again = await run(['dead-letter', 'replay', 'audit/0/302']);
     expect(again).toMatchObject({ code: 1, stderr: expect.stringContaining('replayed before') });
-    expect((await run(['dead-letter', 'replay', 'audit/0/300', '--force', '-o', 'names'])).stdout).toBe(
-      'audit/0/304\n',
+    expect((await run(['dead-letter', 'replay', 'audit/0/302', '--force', '-o', 'names'])).stdout).toBe(
+      'audit/0/306\n',
     );
     await at(service, org).publish({ resource: { name: 'after' } });
     const open = (await run(['dead-letter', 'list', '--open', '-o', 'names'])).stdout;
-    expect(open.split('\n')).toEqual(expect.arrayContaining(['audit/0/301', 'audit/0/302', 'audit/0/303']));
+    expect(open.split('\n')).toEqual(expect.arrayContaining(['audit/0/303', 'audit/0/304', 'audit/0/305']));
     const all = await run(['dead-letter', 'replay', '--all', '-o', 'json']);
     expect(JSON.parse(all.stdout)).toMatchObject({ kind: 'deadletterreplay' });
     expect(all.stderr).toMatch(/^replayed \d\n$/);

@@ -2,6 +2,7 @@ import fc from 'fast-check';
 import type { FieldValue, Filter } from '../../src/read-model/read-model.js';
 import { settled } from './harness.js';
 import {
+  allItems,
   BY_NAME,
   event,
   found,
@@ -22,6 +23,7 @@ import {
 const is = (field: string, value: FieldValue): Filter => ({ field, op: '=', value });
 const from = (field: string, value: FieldValue): Filter => ({ field, op: '>=', value });
 const below = (field: string, value: FieldValue): Filter => ({ field, op: '<', value });
+const among = (field: string, ...values: FieldValue[]): Filter => ({ field, op: 'in', values });
 
 export function filterCases({ it }: ModelCases): void {
   it('finds the keyword that is equal', async ({ model }) => {
@@ -68,6 +70,66 @@ export function filterCases({ it }: ModelCases): void {
     expect((await search(model, { order: OLDEST_FIRST })).items.map(({ fields }) => fields.eventTime)).toEqual(times);
   });
 
+  it('finds what is equal to one of several values, however often they come', async ({ model }) => {
+    await store(
+      model,
+      ['cart', 'order', 'bill', 'Cart', 'car', ''].map((resourceName, n) => event(n, { fields: { resourceName } })),
+    );
+    await store(model, [event(6), event(7, { org: 'other', fields: { resourceName: 'cart' } })]);
+
+    expect(await found(model, among('resourceName', 'cart', 'bill', 'cart'))).toEqual([0, 2]);
+    expect(await found(model, among('resourceName', ''))).toEqual([5]);
+    expect(await found(model, among('resourceName', 'cart', 'none such'))).toEqual([0]);
+    expect(await found(model, among('resourceName', 'none such'))).toEqual([]);
+    expect(await found(model, among('eventTime', START + 1, START + 4))).toEqual([1, 4]);
+  });
+
+  it('finds nothing among no values', async ({ model }) => {
+    await store(model, [event(0), event(1, { fields: { resourceName: '' } })]);
+
+    expect(await found(model, among('resourceName'))).toEqual([]);
+    expect(await found(model, among('contextName'))).toEqual([]);
+    expect((await search(model, { order: 'received', filters: [among('contextName')] })).items).toEqual([]);
+    expect((await model.last('auditevent', { org: ORG, filters: [among('contextName')], limit: 5 })).items).toEqual([]);
+  });
+
+  it('takes thousands of values, and any text as one', async ({ model }) => {
+    const odd = twins.flatMap(([, one, other]) => [one, other]);
+    const names = [...odd, ...Array.from({ length: 5_000 }, (_, n) => `name ${n}`)];
+    await store(
+      model,
+      names.map((resourceName, n) => event(n, { fields: { resourceName } })),
+    );
+
+    for (const [n, name] of odd.entries()) {
+      const numbers = await found(model, among('resourceName', name, 'none such'));
+      expect(numbers).toContain(n);
+      expect(numbers.every((number) => names[Number(number)] === name)).toBe(true);
+    }
+    const wanted = names.filter((_, n) => n % 2 === 0);
+    const { items } = await search(model, { order: OLDEST_FIRST, filters: [among('resourceName', ...wanted)] });
+    expect(items).toHaveLength(1000);
+    expect(items.every(({ fields }) => wanted.includes(String(fields.resourceName)))).toBe(true);
+  });
+
+  it('goes on among several values from page to page, in each order', async ({ model }) => {
+    const contexts = ['shop', 'billing', 'audit', 'hr'];
+    await store(
+      model,
+      Array.from({ length: 40 }, (_, n) => event(n, { fields: { contextName: contexts[n % 4] } })),
+    );
+
+    const filters = [among('contextName', 'shop', 'hr')];
+    for (const order of [NEWEST_FIRST, OLDEST_FIRST, 'received'] as const) {
+      const items = await allItems(model, { filters, order, limit: 7 });
+      expect(items).toHaveLength(20);
+      expect(new Set(items.map(({ fields }) => fields.contextName))).toEqual(new Set(['shop', 'hr']));
+    }
+    const { items, cursor } = await model.last('auditevent', { org: ORG, filters, limit: 3 });
+    expect(ids(items)).toEqual([35, 36, 39].map((n) => idAt(n)));
+    expect((await search(model, { order: 'received', filters, cursor })).items).toEqual([]);
+  });
+
   it('finds only what matches all filters', async ({ model }) => {
     await store(model, [
       event(0, { fields: { resourceName: 'cart', actionType: 'create' } }),
@@ -77,6 +139,9 @@ export function filterCases({ it }: ModelCases): void {
 
     expect(await found(model, is('resourceName', 'cart'), is('actionType', 'edit'))).toEqual([1]);
     expect(await found(model, is('resourceName', 'cart'), is('resourceName', 'order'))).toEqual([]);
+    expect(await found(model, among('resourceName', 'cart', 'order'), is('actionType', 'edit'))).toEqual([1, 2]);
+    expect(await found(model, among('resourceName', 'cart'), is('resourceName', 'order'))).toEqual([]);
+    expect(await found(model, among('resourceName', 'cart', 'x'), among('actionType', 'create', 'x'))).toEqual([0]);
   });
 
   it('finds nothing by a field that the document does not have', async ({ model }) => {
@@ -159,10 +224,22 @@ export function filterCases({ it }: ModelCases): void {
   it('compares by type: a number is no keyword, a string is no time', async ({ model }) => {
     await store(model, [event(0, { fields: { resourceName: '5' } }), event(1, { fields: { resourceName: '5.0' } })]);
 
-    for (const filter of [is('resourceName', 5), from('resourceName', 0), below('resourceName', 9)]) {
+    const numbers = [
+      is('resourceName', 5),
+      from('resourceName', 0),
+      below('resourceName', 9),
+      among('resourceName', 5),
+    ];
+    for (const filter of numbers) {
       expect(await foundOrRefused(found(model, filter))).toEqual([]);
     }
-    for (const filter of [is('eventTime', `${START}`), from('eventTime', '0'), below('eventTime', 'z')]) {
+    const texts = [
+      is('eventTime', `${START}`),
+      from('eventTime', '0'),
+      below('eventTime', 'z'),
+      among('eventTime', `${START}`),
+    ];
+    for (const filter of texts) {
       expect(await foundOrRefused(found(model, filter))).toEqual([]);
     }
   });
@@ -179,6 +256,7 @@ export function filterCases({ it }: ModelCases): void {
       await store(model, [event(0), event(1, { org: 'other' })]);
 
       await expect(search(model, { filters: [is(field, 'x')] })).rejects.toThrow();
+      await expect(search(model, { filters: [among(field, 'x')] })).rejects.toThrow();
       await expect(search(model, { order: { field, direction: 'ascending' } })).rejects.toThrow();
     });
   }
@@ -267,6 +345,11 @@ export function filterCases({ it }: ModelCases): void {
     const filter = fc.oneof(
       fc.record({ field: fc.constantFrom('resourceName', 'actionType'), op, value: word }),
       fc.record({ field: fc.constant('eventTime'), op, value: time }),
+      fc.record({
+        field: fc.constantFrom('resourceName', 'actionType'),
+        op: fc.constant('in' as const),
+        values: fc.array(word, { maxLength: 4 }),
+      }),
     );
     await fc.assert(
       fc.asyncProperty(
@@ -291,11 +374,12 @@ export function filterCases({ it }: ModelCases): void {
 }
 
 /** The specification of a filter, in its simplest form. */
-function matches(fields: Readonly<Record<string, FieldValue | undefined>>, { field, op, value }: Filter): boolean {
-  const found = fields[field];
+function matches(fields: Readonly<Record<string, FieldValue | undefined>>, filter: Filter): boolean {
+  const found = fields[filter.field];
   if (found === undefined) return false;
-  const sign = compare(found, value);
-  return op === '=' ? sign === 0 : op === '<' ? sign < 0 : sign >= 0;
+  if (filter.op === 'in') return filter.values.some((value) => compare(found, value) === 0);
+  const sign = compare(found, filter.value);
+  return filter.op === '=' ? sign === 0 : filter.op === '<' ? sign < 0 : sign >= 0;
 }
 
 const compare = (a: FieldValue, b: FieldValue): number =>

@@ -25,7 +25,7 @@ const received = { order: 'received' } as const;
 const numbers = (count: number): number[] => Array.from({ length: count }, (_, n) => n);
 /** Event `n` of a context, which the log took at `START + n`. */
 const of = (contextName: string | undefined, n: number) => event(n, { fields: { contextName } });
-const context = (op: Filter['op'], value: string): Filter => ({ field: 'contextName', op, value });
+const context = (op: '=' | '>=' | '<', value: string): Filter => ({ field: 'contextName', op, value });
 
 export function retentionCases(given: ModelCases): void {
   hidingCases(given);
@@ -184,7 +184,11 @@ function filterCases({ it }: ModelCases): void {
     ['values from one on', [context('>=', 'shop')], [5, 7]],
     ['values below one', [context('<', 'shop')], [0, 2, 4, 6]],
     ['values of a range', [context('>=', 'a'), context('<', 'z')], [0, 2, 4, 5, 6, 7]],
+    ['one of several values', [{ field: 'contextName', op: 'in', values: ['shop', 'x'] }], [5, 7]],
+    ['several values', [{ field: 'contextName', op: 'in', values: ['shop', 'billing'] }], [0, 2, 4, 5, 6, 7]],
     ['the same value twice', [context('=', 'shop'), context('=', 'shop')], [5, 7]],
+    ['one of several values', [{ field: 'contextName', op: 'in', values: ['shop', 'x'] }], [5, 7]],
+    ['several values', [{ field: 'contextName', op: 'in', values: ['shop', 'billing'] }], [0, 2, 4, 5, 6, 7]],
     ['two values', [context('=', 'shop'), context('=', 'billing')], []],
     ['another field', [{ field: 'podId', op: '=', value: 'p' }], [0, 2, 4, 5, 6, 7]],
     ['a list', [{ field: 'resourceName', op: '=', value: 'r' }], [0, 2, 4, 5, 6, 7]],

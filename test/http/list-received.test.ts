@@ -1,4 +1,5 @@
 import {
+  EVENTS_OF_A_NEW_ORG,
   type Event,
   type EventPage,
   linkOf,
@@ -53,7 +54,10 @@ test('a page by number and the next link show the same', async () => {
 test('the service’s own events are in the order received too', async () => {
   await org.publish(named('mine'));
   const { items } = (await org.list({ order: 'received' })).body;
-  expect(items.map(({ context }) => context.name)).toEqual(['svc', 'svc', 'svc', 'app']);
+  expect(items.map(({ context }) => context.name)).toEqual([
+    ...Array.from({ length: EVENTS_OF_A_NEW_ORG }, () => 'svc'),
+    'app',
+  ]);
 });
 
 describe('the resume link', () => {

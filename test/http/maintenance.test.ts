@@ -196,7 +196,7 @@ describe('a reconciliation', () => {
     const head = (await done('/-reconcile', { topic: 'audit' })).compared;
     expect((await done('/-reconcile', { topic: 'audit', partition: 0, from: 10, to: 30 })).compared).toBe(20);
     expect((await done('/-reconcile', { topic: 'audit', from: 10 })).compared).toBe(head - 10);
-    expect((await done('/-reconcile', { topic: 'control' })).compared).toBe(5);
+    expect((await done('/-reconcile', { topic: 'control' })).compared).toBe(13);
   });
 
   it.each([

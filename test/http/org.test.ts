@@ -1,5 +1,14 @@
 import { createHash } from 'node:crypto';
-import { Api, newOrg, Org, type OrgBody, pointers, type Refusal, type Sent } from '../support/api.js';
+import {
+  Api,
+  EVENTS_OF_A_NEW_ORG,
+  newOrg,
+  Org,
+  type OrgBody,
+  pointers,
+  type Refusal,
+  type Sent,
+} from '../support/api.js';
 import { startService, type TestService } from '../support/service.js';
 
 let service: TestService;
@@ -130,7 +139,7 @@ describe('of 20 creations of one name at once', () => {
     expect(answers.filter(({ body }) => body.code === 'already_exists')).toHaveLength(19);
     expect(made).toHaveLength(1);
     const org = new Org(service.url, 'contested', made[0]?.body.key ?? '');
-    expect((await org.list({ contextName: 'svc' })).body.items).toHaveLength(3);
+    expect((await org.list({ contextName: 'svc' })).body.items).toHaveLength(EVENTS_OF_A_NEW_ORG);
   });
 
   test('all get one answer when they carry one key', async () => {
@@ -146,7 +155,7 @@ describe('an Idempotency-Key on POST /org', () => {
     const again = await create({ tags: { b: '2', a: '1' }, name: 'retried' }, 'retry-1');
     expect([again.status, again.text]).toEqual([201, first.text]);
     const org = new Org(service.url, 'retried', again.body.key);
-    expect((await org.list({ contextName: 'svc' })).body.items).toHaveLength(3);
+    expect((await org.list({ contextName: 'svc' })).body.items).toHaveLength(EVENTS_OF_A_NEW_ORG);
   });
 
   test('is refused with another body, whether its name is taken or free', async () => {
@@ -188,13 +197,17 @@ describe('an Idempotency-Key on POST /org', () => {
 });
 
 describe('the audit events of a new organization', () => {
-  test('tell of the organization, its account and its key, in the service’s context', async () => {
+  test('tell of the organization, its account and key, and what is built in, in the service’s context', async () => {
     const org = await newOrg(service);
     const { items } = (await org.list({ order: 'received' })).body;
     expect(items.map(({ action, resource }) => [action?.type, resource.type, resource.name])).toEqual([
       ['create', 'org', org.name],
       ['create', 'serviceaccount', 'admin'],
       ['add-key', 'key', `/org/${org.name}/serviceaccount/admin`],
+      ['create', 'group', 'superusers'],
+      ['create', 'policy', 'superusers'],
+      ['create', 'group', 'viewers'],
+      ['create', 'policy', 'viewers'],
     ]);
     for (const { context, result, subject } of items) {
       expect([context.org, context.name, result?.['status'], subject['name']]).toEqual([org.name, 'svc', 'OK', 'root']);

@@ -1,4 +1,4 @@
-import { Api, newOrg, type Org, pointers, type Refusal } from '../support/api.js';
+import { Api, EVENTS_OF_A_NEW_ORG, newOrg, type Org, pointers, type Refusal } from '../support/api.js';
 import { startService, type TestService } from '../support/service.js';
 
 let service: TestService;
@@ -91,7 +91,7 @@ describe('the contexts of an organization', () => {
       ['auditctx', 'B', 1],
       ['auditctx', 'a', 11],
       ['auditctx', 'b', 2],
-      ['auditctx', 'svc', 3],
+      ['auditctx', 'svc', EVENTS_OF_A_NEW_ORG],
     ]);
   });
 

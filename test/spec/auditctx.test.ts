@@ -88,7 +88,8 @@ describe('setting the retention of an audit context', () => {
           now += after;
           if (state) hidden = Math.max(hidden, servedFrom(state, now));
           const at = new Date(now).toISOString();
-          const [event] = decideSetRetention(() => state as never, { ...command, retentionDays: days, at });
+          const read = Object.assign(() => state as never, { all: () => [], keysOf: () => [] });
+          const [event] = decideSetRetention(read, { ...command, retentionDays: days, at });
           if (event?.type === 'auditctx-retention-set') state = event.data;
           if (state) expect(servedFrom(state, now)).toBeGreaterThanOrEqual(hidden);
         }

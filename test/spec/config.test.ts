@@ -13,6 +13,7 @@ describe('the configuration', () => {
       trustedProxies: [],
       rateLimit: 0,
       logLevel: 'info',
+      smtp: undefined,
     });
   });
 
@@ -50,6 +51,52 @@ describe('the configuration', () => {
 
   it('needs both roles on the embedded store, which is one process', () => {
     expect(() => readConfig({ CONTROL_ROLES: 'api' })).toThrow(/needs both roles/);
+  });
+
+  const smtp = { CONTROL_SMTP_URL: 'smtp://mail.example', CONTROL_SMTP_FROM: 'no-reply@acme.example' };
+
+  it.each([
+    ['smtp://mail.example', { host: 'mail.example', port: undefined, secure: false, auth: undefined }],
+    ['smtps://mail.example:4650/', { host: 'mail.example', port: 4650, secure: true, auth: undefined }],
+    ['smtp://[::1]:25', { host: '::1', port: 25, secure: false, auth: undefined }],
+    [
+      'smtp://me%40acme:p%3Aw@mail.example',
+      { host: 'mail.example', port: undefined, secure: false, auth: { user: 'me@acme', pass: 'p:w' } },
+    ],
+  ])('takes the mail server %s', (url, server) => {
+    const from = { name: '', address: 'no-reply@acme.example' };
+    expect(readConfig({ ...smtp, CONTROL_SMTP_URL: url }).smtp).toEqual({ ...server, from });
+  });
+
+  it.each([
+    ['no-reply@acme.example', '', 'no-reply@acme.example'],
+    ['Acme, Inc. <no-reply@acme.example>', 'Acme, Inc.', 'no-reply@acme.example'],
+    ['<no-reply@acme.example>', '', 'no-reply@acme.example'],
+  ])('takes the sender %s', (sender, name, address) => {
+    expect(readConfig({ ...smtp, CONTROL_SMTP_FROM: sender }).smtp?.from).toEqual({ name, address });
+  });
+
+  it.each([
+    ['CONTROL_SMTP_URL', ''],
+    ['CONTROL_SMTP_URL', 'mail.example:25'],
+    ['CONTROL_SMTP_URL', 'https://mail.example'],
+    ['CONTROL_SMTP_URL', 'smtp://'],
+    ['CONTROL_SMTP_URL', 'smtp://user:%zz@mail.example'],
+    ['CONTROL_SMTP_URL', 'smtp://mail.example/?tls.rejectUnauthorized=false'],
+    ['CONTROL_SMTP_FROM', ''],
+    ['CONTROL_SMTP_FROM', 'Acme'],
+    ['CONTROL_SMTP_FROM', 'a@acme.example, b@acme.example'],
+    ['CONTROL_SMTP_FROM', 'a@acme.example>'],
+    ['CONTROL_SMTP_FROM', 'Acme\r\nBcc: eve <a@acme.example>'],
+  ])('names %s=%j, without the value', (name, value) => {
+    try {
+      readConfig({ ...smtp, [name]: value });
+      throw new Error('the value was taken');
+    } catch (error) {
+      const { faults, message } = error as ConfigError;
+      expect(faults?.map((fault) => fault.split(':')[0])).toEqual([name]);
+      if (value.length > 7) expect(message).not.toContain(value);
+    }
   });
 
   const cluster = {

@@ -1,12 +1,11 @@
-import { emptyFold, foldRecord, readFold, trackedRead, versionOf } from '../../src/model/control-fold.js';
-import { keyStream } from '../../src/model/key.js';
+import { emptyFold, foldRecord, forgetState, readFold, trackedRead, versionOf } from '../../src/model/control-fold.js';
 import { decideCreateOrg } from '../../src/model/org.js';
-import { mayDo, principalOf } from '../../src/model/permission.js';
-import { AT, recordOf } from './decider.js';
+import { keyStream } from '../../src/model/streams.js';
+import { recordOf } from './decider.js';
+import { account, group, key, ORG, occasion, org, past, stateAfter } from './past.js';
 
 function createOrg(name: string, keyHash = `hash-of-${name}`) {
-  const ids = { org: 'o', serviceAccount: 's', key: 'k', orgAudit: 'oa', serviceAccountAudit: 'sa', keyAudit: 'ka' };
-  return decideCreateOrg(() => undefined, { name, description: name, tags: {}, at: AT, keyHash, ids });
+  return decideCreateOrg(stateAfter([]), { ...occasion(name), name, description: name, tags: {}, keyHash });
 }
 
 const acme = createOrg('acme');
@@ -49,7 +48,7 @@ describe('the fold of the control log', () => {
     foldRecord(fold, recordOf('keyed', createOrg('globex'), {}, 'hash'), 5);
     expect(fold.commands.get('plain')).toEqual({ offset: 4, events: [] });
     expect(fold.commands.get('keyed')).toMatchObject({ offset: 5, requestHash: 'hash' });
-    expect(fold.commands.get('keyed')?.events).toHaveLength(4);
+    expect(fold.commands.get('keyed')?.events).toEqual(createOrg('globex'));
   });
 
   it('comes to the same state at every replay', () => {
@@ -81,31 +80,36 @@ describe('the fold of the control log', () => {
   });
 });
 
-describe('who may do what', () => {
-  const fold = emptyFold();
-  foldRecord(fold, recordOf('c1', acme, absent), 0);
-  foldRecord(fold, recordOf('c2', createOrg('globex'), {}), 1);
-  const read = readFold(fold);
+describe('what is read off the fold', () => {
+  const events = past(org, account('robot'), key('robot', 'abc'), group('robots', ['/org/acme/serviceaccount/robot']));
+  const names = (all: readonly { readonly name: string }[]) => all.map(({ name }) => name);
 
-  it('knows the principal of a key by its hash, and nobody for another', () => {
-    const link = '/org/acme/serviceaccount/admin';
-    expect(principalOf(read, 'hash-of-acme')).toEqual({ org: 'acme', link, name: 'admin' });
-    expect(principalOf(read, 'unknown')).toBeUndefined();
+  it('is all of a kind in an organization, and of no other', () => {
+    const read = stateAfter([...events, ...createOrg('globex')]);
+    expect(names(read.all('group', ORG))).toEqual(['superusers', 'viewers', 'robots']);
+    expect(names(read.all('serviceaccount', ORG))).toEqual(['admin', 'robot']);
+    expect(names(read.all('serviceaccount', 'globex'))).toEqual(['admin']);
+    expect(read.all('user', ORG)).toEqual([]);
   });
 
-  it('lets the admin do everything at home', () => {
-    const admin = { org: 'acme', link: '/org/acme/serviceaccount/admin', name: 'admin' };
-    expect(mayDo(read, admin, 'acme', 'writeAudit')).toBe(true);
+  it('is the keys of a principal, until they are revoked', () => {
+    const robot = '/org/acme/serviceaccount/robot';
+    const keys = stateAfter(events).keysOf(robot);
+    expect(keys.map(({ stream }) => stream)).toEqual(['key/abc']);
+    const revoked = keys.map(
+      ({ stream, state }) => ({ type: 'key-revoked', stream, auditId: 'r', data: state }) as const,
+    );
+    expect(stateAfter([...events, ...revoked]).keysOf(robot)).toEqual([]);
   });
 
-  it('lets it do nothing elsewhere, whether that organization exists or not', () => {
-    const admin = { org: 'acme', link: '/org/acme/serviceaccount/admin', name: 'admin' };
-    expect(mayDo(read, admin, 'globex', 'view')).toBe(false);
-    expect(mayDo(read, admin, 'nowhere', 'view')).toBe(false);
-  });
-
-  it('lets an account without the right do nothing', () => {
-    const other = { org: 'acme', link: '/org/acme/serviceaccount/other', name: 'other' };
-    expect(mayDo(read, other, 'acme', 'view')).toBe(false);
+  it('is nothing of what was forgotten, whose version still stands', () => {
+    const fold = emptyFold();
+    foldRecord(fold, recordOf('c1', events, {}), 0);
+    forgetState(fold, 'group/acme/robots');
+    forgetState(fold, 'group/acme/none');
+    const read = readFold(fold);
+    expect(read('group/acme/robots')).toBeUndefined();
+    expect(names(read.all('group', ORG))).toEqual(['superusers', 'viewers']);
+    expect([versionOf(fold, 'group/acme/robots'), versionOf(fold, 'group/acme/none')]).toEqual([1, 0]);
   });
 });

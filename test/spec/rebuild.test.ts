@@ -1,5 +1,6 @@
 import { setImmediate as turn } from 'node:timers/promises';
 import { type RebuildParts, rebuild } from '../../src/projections/rebuild.js';
+import { KINDS, type KindName } from '../../src/read-model/kinds.js';
 import type { Generation, NextGeneration, ReadModel, StoredDocument } from '../../src/read-model/read-model.js';
 import { countTurns, EmbeddedTestStore } from '../support/store.js';
 
@@ -33,7 +34,7 @@ async function fill(): Promise<void> {
 /** All that is stored, but for where. */
 async function everything(model: Generation): Promise<unknown[]> {
   const found: unknown[] = [];
-  for (const kind of ['auditevent', 'org', 'auditctx', 'serviceaccount'] as const) {
+  for (const kind of Object.keys(KINDS) as KindName[]) {
     for (const [topic, partition] of [
       ['audit', 0],
       ['audit', 1],

@@ -239,6 +239,9 @@ export function linkOf({ links }: { readonly links: readonly Link[] }, rel: stri
   return links.find((link) => link.rel === rel)?.href;
 }
 
+/** Audit events that every organization has from the beginning: of itself, its account and key, and what is built in. */
+export const EVENTS_OF_A_NEW_ORG = 7;
+
 let made = 0;
 
 /** An organization of its own, so that a test sees nobody else's events. */

@@ -12,6 +12,7 @@ import type { EventLog, LogEntry, Topic } from '../../src/event-log/event-log.js
 import { Metrics } from '../../src/metrics.js';
 import { recordedEvent, type SentAuditEvent } from '../../src/model/audit-event.js';
 import type { ControlEvent } from '../../src/model/control-events.js';
+import { emptyFold, readFold } from '../../src/model/control-fold.js';
 import { decideCreateOrg } from '../../src/model/org.js';
 import { InProcessProgressFeed } from '../../src/progress/in-process.js';
 import { auditProjection } from '../../src/projections/audit.js';
@@ -80,20 +81,15 @@ export class TestStore {
   }
 
   async createOrg(name: string): Promise<void> {
-    const by = (what: string) => `${name}-${what}`;
-    const ids = {
-      org: by('org'),
-      serviceAccount: by('account'),
-      key: by('key'),
-      orgAudit: by('a1'),
-      serviceAccountAudit: by('a2'),
-      keyAudit: by('a3'),
-    };
-    const command = { name, description: name, tags: {}, at: AT, keyHash: by('hash'), ids };
-    await this.control(
+    const command = {
       name,
-      decideCreateOrg(() => undefined, command),
-    );
+      description: name,
+      tags: {},
+      at: AT,
+      keyHash: `${name}-hash`,
+      id: (n: number) => `${name}-${n}`,
+    };
+    await this.control(name, decideCreateOrg(readFold(emptyFold()), command));
   }
 
   /** A view that changes with every call. */

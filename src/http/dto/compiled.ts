@@ -58,6 +58,12 @@ function faultOf({ instancePath: pointer, keyword, params, schemaPath }: ErrorOb
       return { pointer: `${pointer}/${escapePointer(params.missingProperty)}`, reason: 'is required' };
     case 'type':
       return { pointer, reason: `must be ${typeReason(params.type)}` };
+    case 'enum':
+      return { pointer, reason: `must be one of ${params.allowedValues.join(', ')}` };
+    case 'maxItems':
+      return { pointer, reason: `may have at most ${params.limit} elements` };
+    case 'minItems':
+      return { pointer, reason: `must have at least ${params.limit} elements` };
     case 'minimum':
       return { pointer, reason: `must be at least ${params.limit}` };
     case 'maximum':
@@ -68,14 +74,13 @@ function faultOf({ instancePath: pointer, keyword, params, schemaPath }: ErrorOb
       return { pointer, reason: `must have at least ${params.limit} characters` };
     case 'pattern':
       return { pointer, reason: `must match ${params.pattern}` };
-    case 'minItems':
-      return { pointer, reason: `must have at least ${params.limit} items` };
-    case 'maxItems':
-      return { pointer, reason: `may have at most ${params.limit} items` };
     case 'maxProperties':
       return { pointer, reason: `may have at most ${params.limit} members` };
     case 'propertyNames':
       return { pointer, reason: `the name ${JSON.stringify(params.propertyName)} must have 1 to 128 characters` };
+    // The branch that was taken tells what is wrong.
+    case 'if':
+      return undefined;
     case 'anyOf':
       return { pointer, reason: 'needs an id or a name that is not empty' };
     case 'format':
@@ -103,5 +108,10 @@ const FORMAT_REASONS: Readonly<Record<string, string>> = {
   instant:
     'must be an ISO 8601 instant such as 2026-01-31T12:00:00.000Z, to the millisecond, in the years 0001 to 9999',
   trimmed: 'may not begin or end with white space',
+  line: 'may not begin or end with white space, nor have control characters',
+  email: 'must be an e-mail address such as someone@example.com',
   'no-control-characters': 'may not have control characters',
+  'platform-link': 'must be a link: /org/{org}/... or //..., of path segments as in a URL',
+  'go-duration': 'must be a duration such as 24h, 1h30m or 90s (units h, m, s, ms, us, ns), not negative',
+  'http-token': 'must be a name as HTTP takes them: letters, digits and hyphens, or *',
 };

@@ -24,6 +24,6 @@ export class DeadLetterListDto {
 
 export class ReplayDto {
   /** `topic/partition/offset` of each; by default all that were not replayed. */
-  @Optional() @IsTexts({ min: 1, max: 1_000 }) places?: string[];
+  @Optional() @IsTexts({ min: 1, max: 1_000, maxLength: 256 }) places?: string[];
   @Optional() @IsFlag() force?: boolean;
 }

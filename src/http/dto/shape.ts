@@ -2,6 +2,7 @@ import { applyDecorators } from '@nestjs/common';
 import { Type } from 'class-transformer';
 import { ValidateBy, ValidateIf, ValidateNested } from 'class-validator';
 import { JSONSchema } from 'class-validator-jsonschema';
+import { isDuration, isPlatformLink } from '../../model/domain-spec.js';
 import { parseInstant } from '../../model/instant.js';
 import { characters } from '../characters.js';
 
@@ -18,7 +19,7 @@ interface Rule {
 /** Names of all rules in use: their JSON Schema is what stands here, and nothing is to be derived from their types. */
 export const ruleNames = new Set<string>();
 
-function rule({ name, schema, check }: Rule): PropertyDecorator {
+export function rule({ name, schema, check }: Rule): PropertyDecorator {
   ruleNames.add(name);
   const validator = { validate: check, defaultMessage: () => name };
   return applyDecorators(ValidateBy({ name, validator }), JSONSchema(schema));
@@ -31,8 +32,16 @@ export const Optional = (): PropertyDecorator => ValidateIf((_object, value) => 
 export const FORMATS: Readonly<Record<string, (text: string) => boolean>> = {
   'no-control-characters': hasNoControlCharacters,
   trimmed: (text) => text.trim() === text,
+  line: (text) => text.trim() === text && hasNoControlCharacters(text),
+  email: isEmail,
   instant: (text) => parseInstant(text) !== undefined,
+  'platform-link': isPlatformLink,
+  'go-duration': isDuration,
+  'http-token': (text) => TOKEN.test(text),
 };
+
+/** RFC 9110, section 5.6.2: names of methods and headers; `*` is one. */
+const TOKEN = /^[A-Za-z0-9!#$%&'*+.^_`|~-]+$/;
 
 export interface TextRule {
   /** In characters (code points). */
@@ -83,18 +92,63 @@ function inRange(value: number, min: number, max: number): boolean {
   return value >= min && value <= max;
 }
 
-/** `true` or `false`. */
+/** One of these words. */
+export const IsOneOf = (words: readonly string[]): PropertyDecorator =>
+  rule({ name: 'isOneOf', schema: { enum: [...words] }, check: (value) => words.includes(value as string) });
+
+/** A string, a number or a boolean. */
+export const IsScalar = (): PropertyDecorator =>
+  rule({
+    name: 'isScalar',
+    schema: { type: ['string', 'number', 'boolean'], maxLength: 1024 },
+    check: (value) =>
+      typeof value === 'number' ||
+      typeof value === 'boolean' ||
+      (typeof value === 'string' && characters(value) <= 1024),
+  });
+
 export const IsFlag = (): PropertyDecorator =>
   rule({ name: 'isFlag', schema: { type: 'boolean' }, check: (value) => typeof value === 'boolean' });
 
+export interface TextsRule {
+  readonly min?: number;
+  readonly max: number;
+  /** Of each text. */
+  readonly maxLength: number;
+  readonly format?: string;
+}
+
 /** An array of texts. */
-export const IsTexts = ({ min, max }: { readonly min: number; readonly max: number }): PropertyDecorator =>
-  rule({
+export function IsTexts({ min = 0, max, maxLength, format }: TextsRule): PropertyDecorator {
+  const known = format === undefined ? undefined : FORMATS[format];
+  return rule({
     name: 'isTexts',
-    schema: { type: 'array', items: { type: 'string' }, minItems: min, maxItems: max },
+    schema: {
+      type: 'array',
+      ...(min > 0 && { minItems: min }),
+      maxItems: max,
+      items: { type: 'string', maxLength, ...(format !== undefined && { format }) },
+    },
     check: (value) =>
-      Array.isArray(value) && inRange(value.length, min, max) && value.every((text) => typeof text === 'string'),
+      Array.isArray(value) &&
+      value.length >= min &&
+      value.length <= max &&
+      value.every((text) => typeof text === 'string' && characters(text) <= maxLength && (known?.(text) ?? true)),
   });
+}
+
+/** An array of objects of another shape. */
+export function IsShapes(shape: () => new () => object, { max }: { max: number }): PropertyDecorator {
+  return applyDecorators(
+    ValidateNested({ each: true }),
+    Type(shape),
+    rule({
+      name: 'isShapes',
+      schema: { type: 'array', maxItems: max },
+      check: (value) => Array.isArray(value) && value.length <= max && value.every(isObject),
+    }),
+  );
+}
 
 /** An array that the service does not look into. */
 export const IsJsonArray = (): PropertyDecorator =>
@@ -139,6 +193,14 @@ export function IsObjectThat(
 
 function isObject(value: unknown): value is Record<string, unknown> {
   return typeof value === 'object' && value !== null && !Array.isArray(value);
+}
+
+/**
+ * What every mail server could take: one `@` with something on either side of it, and nothing that is invisible, or that
+ * means something else where addresses stand in lists.
+ */
+function isEmail(text: string): boolean {
+  return /^[^@\p{C}\p{Z}<>()[\]\\,;:"]+@[^@\p{C}\p{Z}<>()[\]\\,;:"]+$/u.test(text);
 }
 
 /** Unicode category Cc: C0, DEL and C1. */

@@ -1,0 +1,100 @@
+import { hash } from 'node:crypto';
+import { Inject, Injectable } from '@nestjs/common';
+import { type Clock, isoTime } from '../clock.js';
+import type { Config } from '../config.js';
+import { type Ids, keyedId } from '../ids.js';
+import { canonicalJson } from '../model/canonical-json.js';
+import type { ControlEvent, Read, States } from '../model/control-events.js';
+import type { Caller } from '../model/control-fold.js';
+import type { Occasion } from '../model/resource.js';
+import { isFound, Waiters } from '../progress/waiters.js';
+import { CLOCK, CONFIG, IDS } from '../tokens.js';
+import { CommandRunner } from './command-runner.js';
+import { ControlState } from './control-state.js';
+
+/** Who asks for a change, and how a retry of the same request is known. */
+export interface ChangeRequest {
+  readonly org: string;
+  readonly by: Caller;
+  readonly idempotencyKey?: string;
+  /** The method and path of a request with an Idempotency-Key, and its body: the same for a retry. */
+  readonly request?: { readonly path: string; readonly body: unknown };
+}
+
+export interface Change {
+  /** Identifies the command: the same for a retry with the same Idempotency-Key. */
+  readonly commandId: string;
+  readonly events: readonly ControlEvent[];
+  /** Whether reads on every instance show it already. */
+  readonly searchable: boolean;
+}
+
+/** A change of one resource, with the resource as it then is. */
+export interface Changed<State> {
+  readonly state: State;
+  readonly searchable: boolean;
+}
+
+/** Carries changes of control resources through: decided, recorded, and waited for until reads show them. */
+@Injectable()
+export class ControlChanges {
+  constructor(
+    private readonly runner: CommandRunner,
+    private readonly state: ControlState,
+    private readonly waiters: Waiters,
+    @Inject(CLOCK) private readonly clock: Clock,
+    @Inject(IDS) private readonly ids: Ids,
+    @Inject(CONFIG) private readonly config: Config,
+  ) {}
+
+  /** Identifies the command of a request. */
+  commandId({ org, by, idempotencyKey, request }: ChangeRequest): string {
+    if (idempotencyKey === undefined) return this.ids.next();
+    return keyedId(request?.path ?? '', org, by.link ?? by.name, idempotencyKey);
+  }
+
+  /** Throws what `CommandRunner.run` throws. */
+  async make(
+    change: ChangeRequest,
+    decide: (read: Read, occasion: Occasion) => ControlEvent[],
+    commandId = this.commandId(change),
+  ): Promise<Change> {
+    const { org, by, idempotencyKey, request } = change;
+    const occasion = this.occasion();
+    const { events, position } = await this.runner.run({
+      id: commandId,
+      ...(idempotencyKey !== undefined && { requestHash: hash('sha256', canonicalJson(request?.body ?? null)) }),
+      org,
+      at: occasion.at,
+      by,
+      decide: (read) => decide(read, occasion),
+    });
+    if (!position) return { commandId, events, searchable: true };
+    const indexed = await this.waiters.waitFor('control', position, this.config.syncTimeoutMs);
+    return { commandId, events, searchable: isFound(indexed) };
+  }
+
+  /** As `make`, for a change of the resource of this stream. */
+  async makeOf<Kind extends keyof States>(
+    stream: `${Kind}/${string}`,
+    change: ChangeRequest,
+    decide: (read: Read, occasion: Occasion) => ControlEvent[],
+  ): Promise<Changed<States[Kind]>> {
+    const { events, searchable } = await this.make(change, decide);
+    const event = events.find((event) => event.stream === stream);
+    const state = event && 'data' in event ? (event.data as States[Kind]) : this.state.read(stream);
+    if (!state) throw new Error(`the change left nothing of ${stream}`);
+    return { state, searchable };
+  }
+
+  private occasion(): Occasion {
+    const made: string[] = [];
+    return {
+      at: isoTime(this.clock.now()),
+      id: (n) => {
+        while (made.length <= n) made.push(this.ids.next());
+        return made[n] ?? '';
+      },
+    };
+  }
+}

@@ -1,0 +1,214 @@
+import { Inject } from '@nestjs/common';
+import { Command, CommandHandler, type ICommandHandler } from '@nestjs/cqrs';
+import { ControlError } from '../errors.js';
+import { type Ids, keyedId } from '../ids.js';
+import type { ControlEvent } from '../model/control-events.js';
+import type { Caller } from '../model/control-fold.js';
+import {
+  decideAcceptInvitation,
+  decideInviteUsers,
+  decideRevokeInvitation,
+  type InvitationState,
+  invitationLink,
+} from '../model/invitation.js';
+import type { Precondition } from '../model/precondition.js';
+import { invitationStream } from '../model/streams.js';
+import { type UserState, userLink } from '../model/user.js';
+import { IDS, MAILER } from '../tokens.js';
+import { type ChangeRequest, ControlChanges } from './control-changes.js';
+import { ControlState } from './control-state.js';
+import { KeySecrets, keyHash, requireSameKey } from './key-secrets.js';
+
+/** What an invited address is sent. */
+export interface Letter {
+  readonly org: string;
+  /** Of the invitation. */
+  readonly id: string;
+  readonly email: string;
+  readonly group?: string;
+  readonly expires: string;
+  /** Known to nobody but whom the letter reaches. */
+  readonly code: string;
+}
+
+/** Brings letters to their addresses. */
+export interface Mailer {
+  /** Resolves when another has taken the letter over. Sent again, it is the same letter. Throws `mail_failed`. */
+  send(letter: Letter): Promise<void>;
+}
+
+export interface Invited {
+  /** By address: the link of the invitation whose code was sent, or why there is none, or why it was not sent. */
+  readonly outcomes: ReadonlyMap<string, string | ControlError>;
+  /** Whether reads show the invitations already. */
+  readonly searchable: boolean;
+}
+
+export class InviteUsers extends Command<Invited> {
+  constructor(
+    readonly request: ChangeRequest,
+    /** In lower case, each once. */
+    readonly emails: readonly string[],
+    readonly group?: string,
+  ) {
+    super();
+  }
+}
+
+/**
+ * Records the invitations, all in one record, and then sends their codes. A retry with the same Idempotency-Key sends the
+ * same codes again, for the invitations that are still open.
+ */
+@CommandHandler(InviteUsers)
+export class InviteUsersHandler implements ICommandHandler<InviteUsers> {
+  constructor(
+    private readonly changes: ControlChanges,
+    private readonly state: ControlState,
+    private readonly secrets: KeySecrets,
+    @Inject(MAILER) private readonly mailer: Mailer,
+  ) {}
+
+  async execute({ request, emails, group }: InviteUsers): Promise<Invited> {
+    const { org } = request;
+    const commandId = this.changes.commandId(request);
+    const codes = new Map(emails.map((email) => [email, this.code(request, commandId, email)]));
+    const invited = [...codes].map(([email, code]) => ({ email, codeHash: keyHash(code) }));
+    const { events, searchable } = await this.changes.make(
+      request,
+      (read, occasion) => decideInviteUsers(read, { ...occasion, org, invited, ...(group !== undefined && { group }) }),
+      commandId,
+    );
+    const outcomes = [...codes].map(async ([email, code]) => [email, await this.outcome(events, email, code)] as const);
+    return { outcomes: new Map(await Promise.all(outcomes)), searchable };
+  }
+
+  private code({ idempotencyKey }: ChangeRequest, commandId: string, email: string): string {
+    return idempotencyKey === undefined ? this.secrets.randomCode() : this.secrets.derivedCode(commandId, email);
+  }
+
+  private async outcome(events: readonly ControlEvent[], email: string, code: string): Promise<string | ControlError> {
+    const invitation = invitationOf(events, email);
+    // There is one reason only for which a recorded command leaves an address out.
+    if (!invitation) return new ControlError('conflict', 'a user with this address is a member already');
+    const { org, id, group, expires, codeHash } = invitation;
+    if (codeHash !== keyHash(code)) {
+      return new ControlError('conflict', 'the code cannot be sent again, because the root key was changed since');
+    }
+    // Of a retry: it may have been accepted, revoked or replaced since.
+    const isOpen = this.state.read(invitationStream(org, id)) !== undefined;
+    try {
+      if (isOpen) await this.mailer.send({ org, id, email, expires, code, ...(group !== undefined && { group }) });
+      return invitationLink(org, id);
+    } catch (error) {
+      if (error instanceof ControlError) return error;
+      throw error;
+    }
+  }
+}
+
+function invitationOf(events: readonly ControlEvent[], email: string): InvitationState | undefined {
+  return events
+    .flatMap((event) => (event.type === 'invitation-created' ? [event.data] : []))
+    .find((invitation) => invitation.email === email);
+}
+
+export interface Accepted {
+  readonly user: UserState;
+  /** The user's first key, to be shown this once. */
+  readonly key: string;
+  /** Whether reads show the user already. */
+  readonly searchable: boolean;
+}
+
+export class AcceptInvitation extends Command<Accepted> {
+  constructor(
+    readonly acceptance: {
+      readonly org: string;
+      /** Id of the invitation. */
+      readonly invitation: string;
+      readonly code: string;
+      /** The full name. */
+      readonly name: string;
+    },
+    readonly from: Pick<Caller, 'requestId' | 'remoteIp'>,
+    readonly idempotencyKey?: string,
+  ) {
+    super();
+  }
+}
+
+/**
+ * Whoever has the code becomes the user of the invited address. Without it nothing can be learned, not even whether the
+ * organization exists, and nobody is kept waiting: what has no chance does not queue with the organization's changes.
+ */
+@CommandHandler(AcceptInvitation)
+export class AcceptInvitationHandler implements ICommandHandler<AcceptInvitation> {
+  constructor(
+    private readonly changes: ControlChanges,
+    private readonly state: ControlState,
+    private readonly secrets: KeySecrets,
+    @Inject(IDS) private readonly ids: Ids,
+  ) {}
+
+  async execute({ acceptance, from, idempotencyKey }: AcceptInvitation): Promise<Accepted> {
+    const { org, invitation, code, name } = acceptance;
+    const codeHash = keyHash(code);
+    const path = `accept invitation ${invitation}`;
+    // By the code too: the first answer holds a key, and is given again to nobody else.
+    const id = idempotencyKey === undefined ? this.ids.next() : keyedId(path, org, codeHash, idempotencyKey);
+    const key = idempotencyKey === undefined ? this.secrets.random() : this.secrets.derived(id);
+    const by = { name, ...from, ...(await this.accepting(acceptance, codeHash, id)) };
+    const { events, searchable } = await this.changes.make(
+      { org, by, ...(idempotencyKey !== undefined && { idempotencyKey, request: { path, body: { code, name } } }) },
+      (read, occasion) =>
+        decideAcceptInvitation(read, { ...occasion, org, invitation, codeHash, name, keyHash: keyHash(key) }),
+      id,
+    );
+    requireSameKey(events, key);
+    const [user] = events.flatMap((event) => (event.type === 'user-created' ? [event.data] : []));
+    if (!user) throw new Error('the command made no user');
+    return { user, key, searchable };
+  }
+
+  /** Who accepts; nothing for a retry of what was accepted. Throws `not_found`. */
+  private async accepting(
+    { org, invitation }: AcceptInvitation['acceptance'],
+    codeHash: string,
+    commandId: string,
+  ): Promise<Pick<Caller, 'email' | 'link'>> {
+    const known = () => {
+      if (this.state.fold.commands.has(commandId)) return {};
+      const found = this.state.read(invitationStream(org, invitation));
+      return found?.codeHash === codeHash ? { email: found.email, link: userLink(org, found.email) } : undefined;
+    };
+    const at = known();
+    if (at) return at;
+    await this.state.confirm();
+    const later = known();
+    if (later) return later;
+    throw new ControlError('not_found', 'there is no such invitation');
+  }
+}
+
+export class RevokeInvitation extends Command<void> {
+  constructor(
+    readonly request: ChangeRequest,
+    /** Id of the invitation. */
+    readonly invitation: string,
+    readonly expected?: Precondition,
+  ) {
+    super();
+  }
+}
+
+@CommandHandler(RevokeInvitation)
+export class RevokeInvitationHandler implements ICommandHandler<RevokeInvitation> {
+  constructor(private readonly changes: ControlChanges) {}
+
+  async execute({ request, invitation, expected }: RevokeInvitation): Promise<void> {
+    const { org } = request;
+    await this.changes.make(request, (read, occasion) =>
+      decideRevokeInvitation(read, { ...occasion, org, invitation, ...(expected !== undefined && { expected }) }),
+    );
+  }
+}

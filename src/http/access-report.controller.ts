@@ -1,0 +1,99 @@
+import { applyDecorators, Controller, Get, Req, Res } from '@nestjs/common';
+import { QueryBus } from '@nestjs/cqrs';
+import type { FastifyReply, FastifyRequest } from 'fastify';
+import { isoTime } from '../clock.js';
+import { ReportAccess } from '../commands/access-report.js';
+import { ControlError } from '../errors.js';
+import { parseInstant } from '../model/instant.js';
+import type { TargetKind } from '../model/permission.js';
+import { Guarded, onOne } from './access.js';
+import { Documented } from './documented.js';
+import { compileShape } from './dto/compiled.js';
+import { AccessReportDto } from './dto/policy.js';
+import { checkContextName, checkQuery } from './request-faults.js';
+import { ORG_PATH, type OrgPath, type RefPath, sendJson } from './resources.js';
+
+const reportFaults = compileShape(AccessReportDto);
+
+function AccessReportOf(kind: Exclude<TargetKind, 'auditctx'>, what: string): MethodDecorator {
+  const named = kind === 'user' ? 'e-mail address or identifier' : 'name';
+  return applyDecorators(
+    Get(`org/:org/${kind}/:ref/-accessreport`),
+    Guarded(onOne(kind, 'view')),
+    Documented({
+      summary: `Tell who may do what to a ${what}, and why; now, or as it was at an instant`,
+      path: { ...ORG_PATH, ref: `${named} of the ${what}` },
+      query: AccessReportDto,
+      answers: { 200: 'AccessReport' },
+      errors: ['validation_failed', 'not_found'],
+    }),
+  );
+}
+
+/** Who may see a resource may see who else may do what to it. */
+@Controller()
+export class AccessReportController {
+  constructor(private readonly queries: QueryBus) {}
+
+  @AccessReportOf('user', 'user')
+  ofUser(@Req() request: FastifyRequest, @Res() reply: FastifyReply): Promise<void> {
+    return this.send(request, reply, 'user');
+  }
+
+  @AccessReportOf('group', 'group')
+  ofGroup(@Req() request: FastifyRequest, @Res() reply: FastifyReply): Promise<void> {
+    return this.send(request, reply, 'group');
+  }
+
+  @AccessReportOf('serviceaccount', 'service account')
+  ofServiceAccount(@Req() request: FastifyRequest, @Res() reply: FastifyReply): Promise<void> {
+    return this.send(request, reply, 'serviceaccount');
+  }
+
+  @AccessReportOf('policy', 'policy')
+  ofPolicy(@Req() request: FastifyRequest, @Res() reply: FastifyReply): Promise<void> {
+    return this.send(request, reply, 'policy');
+  }
+
+  @AccessReportOf('domain', 'domain')
+  ofDomain(@Req() request: FastifyRequest, @Res() reply: FastifyReply): Promise<void> {
+    return this.send(request, reply, 'domain');
+  }
+
+  /** Of a context that has no event yet as well: policies may name it before. */
+  @Get('audit/org/:org/auditctx/:contextName/-accessreport')
+  @Guarded(onOne('auditctx', 'readAudit'))
+  @Documented({
+    summary: 'Tell who may do what to an audit context, and why; now, or as it was at an instant',
+    path: { ...ORG_PATH, contextName: 'name of the audit context' },
+    query: AccessReportDto,
+    answers: { 200: 'AccessReport' },
+    errors: ['validation_failed', 'not_found'],
+  })
+  ofAuditContext(@Req() request: FastifyRequest, @Res() reply: FastifyReply): Promise<void> {
+    const { contextName } = request.params as { contextName: string };
+    checkContextName(contextName);
+    return this.send(request, reply, 'auditctx', contextName);
+  }
+
+  private async send(
+    request: FastifyRequest,
+    reply: FastifyReply,
+    kind: TargetKind,
+    ref = (request.params as RefPath).ref,
+  ): Promise<void> {
+    const { org } = request.params as OrgPath;
+    const { at: text } = checkQuery<AccessReportDto>(reportFaults, request);
+    const at = text === undefined ? undefined : parseInstant(text);
+    const { target, permissions } = await this.queries.execute(new ReportAccess(kind, org, ref, at, gone(reply)));
+    const time = at === undefined ? {} : { at: isoTime(at) };
+    sendJson(reply, JSON.stringify({ kind: 'accessreport', target, ...time, permissions }));
+  }
+}
+
+/** Aborts when the client has gone, so that nothing is worked out for nobody. */
+function gone({ raw }: FastifyReply): AbortSignal {
+  const stop = new AbortController();
+  raw.once('close', () => stop.abort(new ControlError('request_timeout', 'the client has gone')));
+  return stop.signal;
+}

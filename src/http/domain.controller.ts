@@ -1,0 +1,192 @@
+import { Controller, Delete, Get, Patch, Post, Put, Req, Res } from '@nestjs/common';
+import { CommandBus, QueryBus } from '@nestjs/cqrs';
+import type { FastifyReply, FastifyRequest } from 'fastify';
+import { ControlState } from '../commands/control-state.js';
+import { CreateDomain, DeleteDomain, EditDomain } from '../commands/domain.js';
+import type { DomainDocument } from '../model/domain.js';
+import { completedSpec, type SentDomainSpec } from '../model/domain-spec.js';
+import { viewOf } from '../model/views.js';
+import { GetResource } from '../queries/resource-get.js';
+import { ListResources } from '../queries/resource-list.js';
+import { QueryResources } from '../queries/resource-query.js';
+import { Guarded, onAll, onOne, onSome } from './access.js';
+import { Documented } from './documented.js';
+import type { CreateDomainDto, DomainDto } from './dto/domain.js';
+import { createDomainFaults, domainFaults } from './dto/domain-rules.js';
+import { ResourceListDto } from './dto/resource.js';
+import { preconditionOf } from './preconditions.js';
+import { checkQueryBody } from './query-body.js';
+import { RegexCheck } from './regex.js';
+import { checkBody, checkQuery, noParameters } from './request-faults.js';
+import {
+  changeRequest,
+  ORG_PATH,
+  type OrgPath,
+  pageOf,
+  type RefPath,
+  sendChanged,
+  sendCreated,
+  sendList,
+  sendResource,
+} from './resources.js';
+import { patchOf, type Revisable, type Revision, replacementOf } from './revision.js';
+
+const REF_PATH = { ...ORG_PATH, ref: 'name of the domain' };
+const CHANGE_ERRORS = ['conflict', 'log_unavailable', 'outcome_unknown'] as const;
+
+/** Of descriptions; the longest names are longer. */
+const DESCRIPTION_LENGTH = 250;
+
+/** The description defaults to the name. */
+function completed(name: string, document: DomainDto): DomainDocument {
+  const { description = name.slice(0, DESCRIPTION_LENGTH), tags = {}, spec } = document;
+  return { description, tags, spec: completedSpec(spec as SentDomainSpec) };
+}
+
+/** A patch is tried on the stored document as often as others come first; what was found sound stays so. */
+function revisable(name: string): Revisable<DomainDocument> {
+  const regexes = new RegexCheck();
+  return {
+    kind: 'domain',
+    faultsOf: (document) => domainFaults(document, regexes),
+    complete: (body) => completed(name, body as unknown as DomainDto),
+    identity: ['id', 'name', 'created'],
+  };
+}
+
+/** Domains: host names, and where their traffic goes. The service records them; it does not provision. */
+@Controller('org/:org/domain')
+export class DomainController {
+  constructor(
+    private readonly commands: CommandBus,
+    private readonly queries: QueryBus,
+    private readonly state: ControlState,
+  ) {}
+
+  @Post()
+  @Guarded(onAll('domain', 'create'))
+  @Documented({
+    summary: 'Create a domain; its name is unique over all organizations',
+    path: ORG_PATH,
+    idempotent: true,
+    body: { 'application/json': 'CreateDomainDto' },
+    answers: { 201: 'Domain', 202: 'Domain' },
+    headers: { location: 'the path of the domain', etag: 'its version' },
+    errors: ['builtin_tag', 'already_exists', 'idempotency_conflict', ...CHANGE_ERRORS],
+  })
+  async create(@Req() request: FastifyRequest, @Res() reply: FastifyReply): Promise<void> {
+    checkQuery(noParameters, request);
+    const { name, ...document } = checkBody<CreateDomainDto>(
+      (body) => createDomainFaults(body, new RegexCheck()),
+      request.body,
+    );
+    const command = new CreateDomain(changeRequest(request), name, completed(name, document));
+    const { state, searchable } = await this.commands.execute(command);
+    sendCreated(reply, viewOf('domain', state, this.state.read), searchable);
+  }
+
+  @Get()
+  @Guarded(onSome('domain', 'view'))
+  @Documented({
+    summary: 'List the domains, by name',
+    path: ORG_PATH,
+    query: ResourceListDto,
+    answers: { 200: 'DomainList' },
+    errors: ['validation_failed', 'invalid_cursor'],
+  })
+  async list(@Req() request: FastifyRequest, @Res() reply: FastifyReply): Promise<void> {
+    const { org } = request.params as OrgPath;
+    const options = { ...pageOf(request), reach: request.reach };
+    sendList(request, reply, 'domain', await this.queries.execute(new ListResources('domain', org, options)));
+  }
+
+  @Get(':ref')
+  @Guarded(onOne('domain', 'view'))
+  @Documented({
+    summary: 'Read a domain',
+    path: REF_PATH,
+    answers: { 200: 'Domain' },
+    headers: { etag: 'its version' },
+    errors: ['validation_failed', 'not_found'],
+  })
+  async get(@Req() request: FastifyRequest, @Res() reply: FastifyReply): Promise<void> {
+    const { org, ref } = request.params as RefPath;
+    checkQuery(noParameters, request);
+    sendResource(reply, await this.queries.execute(new GetResource('domain', org, ref)));
+  }
+
+  @Patch(':ref')
+  @Guarded(onOne('domain', 'edit'))
+  @Documented({
+    summary: 'Change a domain: the body is merged into it (RFC 7396), and the whole is checked again',
+    path: REF_PATH,
+    conditional: true,
+    body: { 'application/json': 'DomainPatch' },
+    answers: { 200: 'Domain', 202: 'Domain' },
+    headers: { etag: 'its version' },
+    errors: ['not_found', 'builtin_tag', 'precondition_failed', ...CHANGE_ERRORS],
+  })
+  async patch(@Req() request: FastifyRequest, @Res() reply: FastifyReply): Promise<void> {
+    const { ref } = request.params as RefPath;
+    checkQuery(noParameters, request);
+    return this.edit(request, reply, patchOf(request, revisable(ref)));
+  }
+
+  @Put(':ref')
+  @Guarded(onOne('domain', 'edit'))
+  @Documented({
+    summary: 'Replace a domain: what the body leaves out gets its default',
+    path: REF_PATH,
+    conditional: true,
+    body: { 'application/json': 'DomainReplacement' },
+    answers: { 200: 'Domain', 202: 'Domain' },
+    headers: { etag: 'its version' },
+    errors: ['not_found', 'builtin_tag', 'precondition_failed', ...CHANGE_ERRORS],
+  })
+  async replace(@Req() request: FastifyRequest, @Res() reply: FastifyReply): Promise<void> {
+    const { ref } = request.params as RefPath;
+    checkQuery(noParameters, request);
+    return this.edit(request, reply, replacementOf(request, revisable(ref)));
+  }
+
+  @Delete(':ref')
+  @Guarded(onOne('domain', 'delete'))
+  @Documented({
+    summary: 'Delete a domain; the policies that name it lose it',
+    path: REF_PATH,
+    conditional: true,
+    answers: { 204: 'Nothing' },
+    errors: ['validation_failed', 'not_found', 'precondition_failed', ...CHANGE_ERRORS],
+  })
+  async delete(@Req() request: FastifyRequest, @Res() reply: FastifyReply): Promise<void> {
+    const { ref } = request.params as RefPath;
+    checkQuery(noParameters, request);
+    await this.commands.execute(new DeleteDomain(changeRequest(request), ref, preconditionOf(request)));
+    reply.code(204).send();
+  }
+
+  @Post('-query')
+  @Guarded(onSome('domain', 'view'))
+  @Documented({
+    summary: 'Find domains',
+    path: ORG_PATH,
+    query: ResourceListDto,
+    body: { 'application/json': 'QueryDto' },
+    answers: { 200: 'DomainList' },
+    errors: ['invalid_cursor'],
+  })
+  async query(@Req() request: FastifyRequest, @Res() reply: FastifyReply): Promise<void> {
+    const { org } = request.params as OrgPath;
+    const { spec, fetch } = checkQueryBody(request, 'domain');
+    const options = { ...pageOf(request), reach: request.reach };
+    const page = await this.queries.execute(new QueryResources('domain', org, spec, options));
+    sendList(request, reply, 'domain', page, fetch);
+  }
+
+  private async edit(request: FastifyRequest, reply: FastifyReply, revision: Revision<DomainDocument>): Promise<void> {
+    const { ref } = request.params as RefPath;
+    const command = new EditDomain(changeRequest(request), ref, revision);
+    const { state, searchable } = await this.commands.execute(command);
+    sendChanged(reply, viewOf('domain', state, this.state.read), searchable);
+  }
+}

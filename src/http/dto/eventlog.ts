@@ -1,0 +1,11 @@
+import { IsInstant, IsText, Optional } from './shape.js';
+
+/** The query parameters of an event log, as text. */
+export class EventLogDto {
+  @Optional() @IsText() actionType?: string;
+  @Optional() @IsInstant() fromEvent?: string;
+  @Optional() @IsInstant() toEvent?: string;
+  @Optional() @IsText({ pattern: '^[1-9][0-9]{0,8}$' }) page?: string;
+  @Optional() @IsText({ pattern: '^([1-9][0-9]{0,2}|1000)$' }) pageSize?: string;
+  @Optional() @IsText({ min: 1, max: 16_384 }) cursor?: string;
+}

@@ -1,0 +1,19 @@
+import { NAME_PATTERN } from '../../model/resource.js';
+import { DescribedDto, QuerySpecDto } from './resource.js';
+import { IsOneOf, IsShape, IsText, IsTexts, Optional } from './shape.js';
+
+export class MemberQueryDto {
+  @IsOneOf(['user']) kind!: 'user';
+  @Optional() @IsOneOf(['items']) fetch?: 'items';
+  @IsShape(() => QuerySpecDto) spec!: QuerySpecDto;
+}
+
+/** What a group is: the body of a replacement, and of a patch once it is merged. */
+export class GroupDto extends DescribedDto {
+  @Optional() @IsTexts({ max: 200, maxLength: 1024 }) memberLinks?: string[];
+  @Optional() @IsShape(() => MemberQueryDto) memberQuery?: MemberQueryDto;
+}
+
+export class CreateGroupDto extends GroupDto {
+  @IsText({ min: 2, max: 63, pattern: NAME_PATTERN }) name!: string;
+}

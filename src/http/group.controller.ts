@@ -1,0 +1,215 @@
+import { Controller, Delete, Get, Patch, Post, Put, Req, Res } from '@nestjs/common';
+import { CommandBus, QueryBus } from '@nestjs/cqrs';
+import type { FastifyReply, FastifyRequest } from 'fastify';
+import { ControlState } from '../commands/control-state.js';
+import { CreateGroup, DeleteGroup, EditGroup } from '../commands/group.js';
+import type { GroupDocument, MemberQuery } from '../model/group.js';
+import { memberLink, usersOf } from '../model/principals.js';
+import { viewOf } from '../model/views.js';
+import { GetResource } from '../queries/resource-get.js';
+import { ListResources } from '../queries/resource-list.js';
+import { QueryResources } from '../queries/resource-query.js';
+import { Guarded, onAll, onOne, onSome } from './access.js';
+import { Documented } from './documented.js';
+import { compileShape } from './dto/compiled.js';
+import { CreateGroupDto, GroupDto, type MemberQueryDto } from './dto/group.js';
+import { ResourceListDto } from './dto/resource.js';
+import { patchedList } from './merge-patch.js';
+import { preconditionOf } from './preconditions.js';
+import { checkQueryBody, specFaults } from './query-body.js';
+import { checkBody, checkQuery, noParameters } from './request-faults.js';
+import {
+  changeRequest,
+  ORG_PATH,
+  type OrgPath,
+  pageOf,
+  type RefPath,
+  sendChanged,
+  sendCreated,
+  sendList,
+  sendResource,
+  viewableBy,
+} from './resources.js';
+import { patchOf, type Revisable, type Revision, replacementOf } from './revision.js';
+
+const REF_PATH = { ...ORG_PATH, ref: 'name of the group' };
+const CHANGE_ERRORS = ['conflict', 'log_unavailable', 'outcome_unknown'] as const;
+
+const groupShape = compileShape(GroupDto);
+const groupFaults = (document: unknown) => {
+  const faults = groupShape(document);
+  const { memberQuery } = document as Partial<GroupDocument>;
+  return faults.length > 0 || !memberQuery ? faults : specFaults(memberQuery.spec, 'user', '/memberQuery/spec');
+};
+const createShape = compileShape(CreateGroupDto);
+const createFaults = (body: unknown) => {
+  const faults = createShape(body);
+  const { name: _name, ...document } = body as CreateGroupDto;
+  return faults.length > 0 ? faults : groupFaults(document);
+};
+
+/** The description defaults to the name. */
+function completed(
+  name: string,
+  { description = name, tags = {}, memberLinks = [], memberQuery }: GroupDto,
+): GroupDocument {
+  return { description, tags, memberLinks, ...(memberQuery && { memberQuery: completedQuery(memberQuery) }) };
+}
+
+function completedQuery({ kind, spec }: MemberQueryDto): MemberQuery {
+  return { kind, fetch: 'items', spec: { match: 'all', terms: [], ...spec } };
+}
+
+/** `keys` tells which member a link names: one user has several links, by e-mail address and by id. */
+function revisable(name: string, keys?: () => (link: string) => string): Revisable<GroupDocument> {
+  return {
+    kind: 'group',
+    faultsOf: groupFaults,
+    complete: (body) => completed(name, body),
+    identity: ['id', 'name', 'created', 'origin'],
+    expand: ({ memberLinks }, patch) => {
+      const patched = patchedList(memberLinks, patch.memberLinks, '/memberLinks', keys?.());
+      if (!patched) return { patch, faults: [] };
+      return { patch: { ...patch, memberLinks: patched.list }, faults: patched.faults };
+    },
+  };
+}
+
+/** Groups: principals that share what they may do. */
+@Controller('org/:org/group')
+export class GroupController {
+  constructor(
+    private readonly commands: CommandBus,
+    private readonly queries: QueryBus,
+    private readonly state: ControlState,
+  ) {}
+
+  @Post()
+  @Guarded(onAll('group', 'create'))
+  @Documented({
+    summary: 'Create a group',
+    path: ORG_PATH,
+    idempotent: true,
+    body: { 'application/json': 'CreateGroupDto' },
+    answers: { 201: 'Group', 202: 'Group' },
+    headers: { location: 'the path of the group', etag: 'its version' },
+    errors: ['builtin_tag', 'already_exists', 'idempotency_conflict', ...CHANGE_ERRORS],
+  })
+  async create(@Req() request: FastifyRequest, @Res() reply: FastifyReply): Promise<void> {
+    checkQuery(noParameters, request);
+    const { name, ...document } = checkBody<CreateGroupDto>(createFaults, request.body);
+    const command = new CreateGroup(changeRequest(request), name, completed(name, document));
+    const { state, searchable } = await this.commands.execute(command);
+    sendCreated(reply, viewOf('group', state, this.state.read), searchable);
+  }
+
+  @Get()
+  @Guarded(onSome('group', 'view'))
+  @Documented({
+    summary: 'List the groups, by name',
+    path: ORG_PATH,
+    query: ResourceListDto,
+    answers: { 200: 'GroupList' },
+    errors: ['validation_failed', 'invalid_cursor'],
+  })
+  async list(@Req() request: FastifyRequest, @Res() reply: FastifyReply): Promise<void> {
+    const { org } = request.params as OrgPath;
+    const options = { ...pageOf(request), reach: request.reach };
+    sendList(request, reply, 'group', await this.queries.execute(new ListResources('group', org, options)));
+  }
+
+  @Get(':ref')
+  @Guarded(onOne('group', 'view'))
+  @Documented({
+    summary: 'Read a group',
+    path: REF_PATH,
+    answers: { 200: 'Group' },
+    headers: { etag: 'its version' },
+    errors: ['validation_failed', 'not_found'],
+  })
+  async get(@Req() request: FastifyRequest, @Res() reply: FastifyReply): Promise<void> {
+    const { org, ref } = request.params as RefPath;
+    checkQuery(noParameters, request);
+    sendResource(reply, await this.queries.execute(new GetResource('group', org, ref)));
+  }
+
+  @Patch(':ref')
+  @Guarded(onOne('group', 'edit'))
+  @Documented({
+    summary:
+      'Change a group: the body is merged into it (RFC 7396); memberLinks also takes $append, $drop and $replace',
+    path: REF_PATH,
+    conditional: true,
+    body: { 'application/json': 'GroupPatch' },
+    answers: { 200: 'Group', 202: 'Group' },
+    headers: { etag: 'its version' },
+    errors: ['not_found', 'builtin_tag', 'builtin_resource', 'precondition_failed', ...CHANGE_ERRORS],
+  })
+  async patch(@Req() request: FastifyRequest, @Res() reply: FastifyReply): Promise<void> {
+    const { org, ref } = request.params as RefPath;
+    checkQuery(noParameters, request);
+    const keys = () => {
+      const findUser = usersOf(this.state.read, org);
+      return (link: string) => memberLink(this.state.read, org, link, findUser) ?? link;
+    };
+    return this.edit(request, reply, patchOf(request, revisable(ref, keys)));
+  }
+
+  @Put(':ref')
+  @Guarded(onOne('group', 'edit'))
+  @Documented({
+    summary: 'Replace a group: what the body leaves out gets its default',
+    path: REF_PATH,
+    conditional: true,
+    body: { 'application/json': 'GroupReplacement' },
+    answers: { 200: 'Group', 202: 'Group' },
+    headers: { etag: 'its version' },
+    errors: ['not_found', 'builtin_tag', 'builtin_resource', 'precondition_failed', ...CHANGE_ERRORS],
+  })
+  async replace(@Req() request: FastifyRequest, @Res() reply: FastifyReply): Promise<void> {
+    const { ref } = request.params as RefPath;
+    checkQuery(noParameters, request);
+    return this.edit(request, reply, replacementOf(request, revisable(ref)));
+  }
+
+  @Delete(':ref')
+  @Guarded(onOne('group', 'delete'))
+  @Documented({
+    summary: 'Delete a group; the policies that name it lose it',
+    path: REF_PATH,
+    conditional: true,
+    answers: { 204: 'Nothing' },
+    errors: ['validation_failed', 'not_found', 'builtin_resource', 'precondition_failed', ...CHANGE_ERRORS],
+  })
+  async delete(@Req() request: FastifyRequest, @Res() reply: FastifyReply): Promise<void> {
+    const { ref } = request.params as RefPath;
+    checkQuery(noParameters, request);
+    await this.commands.execute(new DeleteGroup(changeRequest(request), ref, preconditionOf(request)));
+    reply.code(204).send();
+  }
+
+  @Post('-query')
+  @Guarded(onSome('group', 'view'))
+  @Documented({
+    summary: 'Find groups',
+    path: ORG_PATH,
+    query: ResourceListDto,
+    body: { 'application/json': 'QueryDto' },
+    answers: { 200: 'GroupList' },
+    errors: ['invalid_cursor'],
+  })
+  async query(@Req() request: FastifyRequest, @Res() reply: FastifyReply): Promise<void> {
+    const { org } = request.params as OrgPath;
+    const { spec, fetch } = checkQueryBody(request, 'group');
+    const options = { ...pageOf(request), reach: request.reach, mayView: viewableBy(request, this.state) };
+    const page = await this.queries.execute(new QueryResources('group', org, spec, options));
+    sendList(request, reply, 'group', page, fetch);
+  }
+
+  private async edit(request: FastifyRequest, reply: FastifyReply, revision: Revision<GroupDocument>): Promise<void> {
+    const { ref } = request.params as RefPath;
+    const command = new EditGroup(changeRequest(request), ref, revision);
+    const { state, searchable } = await this.commands.execute(command);
+    sendChanged(reply, viewOf('group', state, this.state.read), searchable);
+  }
+}

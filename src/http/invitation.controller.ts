@@ -1,0 +1,162 @@
+import { Controller, Delete, Get, Post, Req, Res } from '@nestjs/common';
+import { CommandBus, QueryBus } from '@nestjs/cqrs';
+import type { FastifyReply, FastifyRequest } from 'fastify';
+import { ControlState } from '../commands/control-state.js';
+import { AcceptInvitation, InviteUsers, RevokeInvitation } from '../commands/invitation.js';
+import { ControlError, type FieldFault } from '../errors.js';
+import { viewOf } from '../model/views.js';
+import { GetResource } from '../queries/resource-get.js';
+import { ListResources } from '../queries/resource-list.js';
+import { Guarded, onAll } from './access.js';
+import { addressOf } from './caller.js';
+import { Documented } from './documented.js';
+import { compileShape } from './dto/compiled.js';
+import { AcceptInvitationDto, InviteUsersDto, MOST_INVITED } from './dto/invitation.js';
+import { ResourceListDto } from './dto/resource.js';
+import { errorBody } from './error-body.js';
+import { preconditionOf } from './preconditions.js';
+import { checkBody, checkIdempotencyKey, checkQuery, noParameters } from './request-faults.js';
+import {
+  changeRequest,
+  ORG_PATH,
+  type OrgPath,
+  pageOf,
+  type RefPath,
+  sendCreated,
+  sendJson,
+  sendList,
+  sendResource,
+} from './resources.js';
+
+const REF_PATH = { ...ORG_PATH, ref: 'id of the invitation' };
+const CHANGE_ERRORS = ['conflict', 'log_unavailable', 'outcome_unknown'] as const;
+
+/** Of a route that asks for no key, bodies are short. */
+const ACCEPTANCE_BYTES = 4 * 1024;
+
+const inviteShape = compileShape(InviteUsersDto);
+const inviteFaults = (body: unknown): FieldFault[] => {
+  const { emails } = (body ?? {}) as { readonly emails?: unknown };
+  return [...inviteShape(body), ...(Array.isArray(emails) ? repeatedAddresses(emails) : [])];
+};
+const acceptFaults = compileShape(AcceptInvitationDto);
+
+function repeatedAddresses(emails: readonly unknown[]): FieldFault[] {
+  const known = emails.slice(0, MOST_INVITED).map((email) => (typeof email === 'string' ? email.toLowerCase() : email));
+  return known.flatMap((email, index) => {
+    const first = known.indexOf(email);
+    return first === index ? [] : [{ pointer: `/emails/${index}`, reason: `repeats /emails/${first}; remove it` }];
+  });
+}
+
+/** How users come to an organization. */
+@Controller('org/:org')
+export class InvitationController {
+  constructor(
+    private readonly commands: CommandBus,
+    private readonly queries: QueryBus,
+    private readonly state: ControlState,
+  ) {}
+
+  /** 200 when reads show the invitations; 202 when they are recorded, but the wait for the views ran out. */
+  @Post('user/-invite')
+  @Guarded(onAll('user', 'invite'))
+  @Documented({
+    summary:
+      'Invite users by e-mail. An address has one open invitation at most: another takes its place. With `group`, the caller also needs `edit` on that group',
+    path: ORG_PATH,
+    idempotent: true,
+    body: { 'application/json': 'InviteUsersDto' },
+    answers: { 200: 'Invited', 202: 'Invited' },
+    errors: ['idempotency_conflict', ...CHANGE_ERRORS],
+  })
+  async invite(@Req() request: FastifyRequest, @Res() reply: FastifyReply): Promise<void> {
+    checkQuery(noParameters, request);
+    const { emails, group } = checkBody<InviteUsersDto>(inviteFaults, request.body);
+    const change = changeRequest(request);
+    // Who could invite into any group could become whatever its members are.
+    if (group !== undefined) await request.server.access.require(request, 'group', 'edit', group);
+    const addresses = emails.map((email) => email.toLowerCase());
+    const { outcomes, searchable } = await this.commands.execute(new InviteUsers(change, addresses, group));
+    const invitations = [...outcomes].filter(([, outcome]) => typeof outcome === 'string');
+    const errors = [...outcomes].flatMap(([email, outcome]) =>
+      outcome instanceof ControlError ? [[email, errorBody(outcome, request.id)]] : [],
+    );
+    reply.code(searchable ? 200 : 202);
+    const answer = { invitations: Object.fromEntries(invitations), errors: Object.fromEntries(errors) };
+    sendJson(reply, JSON.stringify(answer));
+  }
+
+  @Get('invitation')
+  @Guarded(onAll('user', 'invite'))
+  @Documented({
+    summary: 'List the open invitations, the oldest first; those that have expired are open to nobody, and listed too',
+    path: ORG_PATH,
+    query: ResourceListDto,
+    answers: { 200: 'InvitationList' },
+    errors: ['validation_failed', 'invalid_cursor'],
+  })
+  async list(@Req() request: FastifyRequest, @Res() reply: FastifyReply): Promise<void> {
+    const { org } = request.params as OrgPath;
+    const options = { ...pageOf(request), reach: request.reach };
+    sendList(request, reply, 'invitation', await this.queries.execute(new ListResources('invitation', org, options)));
+  }
+
+  @Get('invitation/:ref')
+  @Guarded(onAll('user', 'invite'))
+  @Documented({
+    summary: 'Read an invitation',
+    path: REF_PATH,
+    answers: { 200: 'Invitation' },
+    headers: { etag: 'its version' },
+    errors: ['validation_failed', 'not_found'],
+  })
+  async get(@Req() request: FastifyRequest, @Res() reply: FastifyReply): Promise<void> {
+    const { org, ref } = request.params as RefPath;
+    checkQuery(noParameters, request);
+    sendResource(reply, await this.queries.execute(new GetResource('invitation', org, ref)));
+  }
+
+  @Delete('invitation/:ref')
+  @Guarded(onAll('user', 'invite'))
+  @Documented({
+    summary: 'Revoke an invitation: its code is worth nothing from now on',
+    path: REF_PATH,
+    conditional: true,
+    answers: { 204: 'Nothing' },
+    errors: ['validation_failed', 'not_found', 'precondition_failed', ...CHANGE_ERRORS],
+  })
+  async revoke(@Req() request: FastifyRequest, @Res() reply: FastifyReply): Promise<void> {
+    const { ref } = request.params as RefPath;
+    checkQuery(noParameters, request);
+    await this.commands.execute(new RevokeInvitation(changeRequest(request), ref, preconditionOf(request)));
+    reply.code(204).send();
+  }
+
+  /** 201 when reads show the user; 202 when it is made, but the wait for the views ran out. */
+  @Post('invitation/:ref/-accept')
+  @Guarded('invited', { maxBytes: ACCEPTANCE_BYTES })
+  @Documented(
+    {
+      summary:
+        'Become a user, with the code of an invitation in place of a key; answers the first key, shown this once. A wrong code, an unknown invitation and an unknown organization are answered alike',
+      path: REF_PATH,
+      idempotent: true,
+      body: { 'application/json': 'AcceptInvitationDto' },
+      answers: { 201: 'NewUser', 202: 'NewUser' },
+      headers: { location: 'the path of the user', etag: 'its version' },
+      errors: ['not_found', 'already_exists', 'idempotency_conflict', 'state_unconfirmed', ...CHANGE_ERRORS],
+    },
+    true,
+  )
+  async accept(@Req() request: FastifyRequest, @Res() reply: FastifyReply): Promise<void> {
+    const { org, ref: invitation } = request.params as RefPath;
+    checkQuery(noParameters, request);
+    const { code, name } = checkBody<AcceptInvitationDto>(acceptFaults, request.body);
+    const from = { requestId: request.id, remoteIp: addressOf(request) };
+    const command = new AcceptInvitation({ org, invitation, code, name }, from, checkIdempotencyKey(request));
+    const { user, key, searchable } = await this.commands.execute(command);
+    reply.header('cache-control', 'no-store');
+    sendCreated(reply, viewOf('user', user, this.state.read), searchable, { key });
+  }
+}

@@ -1,0 +1,194 @@
+import { Controller, Delete, Get, Patch, Post, Put, Req, Res } from '@nestjs/common';
+import { CommandBus, QueryBus } from '@nestjs/cqrs';
+import type { FastifyReply, FastifyRequest } from 'fastify';
+import { ControlState } from '../commands/control-state.js';
+import { CreatePolicy, DeletePolicy, EditPolicy } from '../commands/policy.js';
+import type { PolicyDocument } from '../model/policy.js';
+import { viewOf } from '../model/views.js';
+import { GetResource } from '../queries/resource-get.js';
+import { ListResources } from '../queries/resource-list.js';
+import { QueryResources } from '../queries/resource-query.js';
+import { Guarded, onAll, onOne, onSome } from './access.js';
+import { Documented } from './documented.js';
+import { compileShape } from './dto/compiled.js';
+import { CreatePolicyDto, PolicyDto } from './dto/policy.js';
+import { ResourceListDto } from './dto/resource.js';
+import { preconditionOf } from './preconditions.js';
+import { checkQueryBody } from './query-body.js';
+import { checkBody, checkQuery, noParameters } from './request-faults.js';
+import {
+  changeRequest,
+  ORG_PATH,
+  type OrgPath,
+  pageOf,
+  type RefPath,
+  sendChanged,
+  sendCreated,
+  sendList,
+  sendResource,
+} from './resources.js';
+import { patchOf, type Revisable, type Revision, replacementOf } from './revision.js';
+
+const REF_PATH = { ...ORG_PATH, ref: 'name of the policy' };
+const CHANGE_ERRORS = ['conflict', 'log_unavailable', 'outcome_unknown'] as const;
+
+const createFaults = compileShape(CreatePolicyDto);
+const documentFaults = compileShape(PolicyDto);
+
+/** The description defaults to the name. */
+function completed(
+  name: string,
+  { description = name, tags = {}, bindings = [], ...rules }: Omit<PolicyDto, 'name'>,
+): PolicyDocument {
+  return { description, tags, bindings, ...rules };
+}
+
+function revisable(name: string): Revisable<PolicyDocument> {
+  return {
+    kind: 'policy',
+    faultsOf: documentFaults,
+    complete: (body) => completed(name, body as unknown as PolicyDto),
+    identity: ['id', 'name', 'created', 'origin'],
+    expand: (_document, patch) => ({ patch: { ...replacedTarget(patch), ...patch }, faults: [] }),
+  };
+}
+
+/** Of `target` and `targetLinks` one stands in place of the other: a patch that gives one takes the other away. */
+function replacedTarget({ target = null, targetLinks = null }: Readonly<Record<string, unknown>>): object {
+  if (target !== null) return { targetLinks: null };
+  return targetLinks === null ? {} : { target: null };
+}
+
+/** Policies: who may do what to which resources. */
+@Controller('org/:org/policy')
+export class PolicyController {
+  constructor(
+    private readonly commands: CommandBus,
+    private readonly queries: QueryBus,
+    private readonly state: ControlState,
+  ) {}
+
+  @Post()
+  @Guarded(onAll('policy', 'create'))
+  @Documented({
+    summary: 'Create a policy, which gives permissions on all resources of a kind, or on some of them',
+    path: ORG_PATH,
+    idempotent: true,
+    body: { 'application/json': 'CreatePolicyDto' },
+    answers: { 201: 'Policy', 202: 'Policy' },
+    headers: { location: 'the path of the policy', etag: 'its version' },
+    errors: ['builtin_tag', 'already_exists', 'idempotency_conflict', ...CHANGE_ERRORS],
+  })
+  async create(@Req() request: FastifyRequest, @Res() reply: FastifyReply): Promise<void> {
+    checkQuery(noParameters, request);
+    const { name, ...document } = checkBody<CreatePolicyDto>(createFaults, request.body);
+    const command = new CreatePolicy(changeRequest(request), name, completed(name, document));
+    const { state, searchable } = await this.commands.execute(command);
+    sendCreated(reply, viewOf('policy', state, this.state.read), searchable);
+  }
+
+  @Get()
+  @Guarded(onSome('policy', 'view'))
+  @Documented({
+    summary: 'List the policies, by name',
+    path: ORG_PATH,
+    query: ResourceListDto,
+    answers: { 200: 'PolicyList' },
+    errors: ['validation_failed', 'invalid_cursor'],
+  })
+  async list(@Req() request: FastifyRequest, @Res() reply: FastifyReply): Promise<void> {
+    const { org } = request.params as OrgPath;
+    const options = { ...pageOf(request), reach: request.reach };
+    sendList(request, reply, 'policy', await this.queries.execute(new ListResources('policy', org, options)));
+  }
+
+  @Get(':ref')
+  @Guarded(onOne('policy', 'view'))
+  @Documented({
+    summary: 'Read a policy',
+    path: REF_PATH,
+    answers: { 200: 'Policy' },
+    headers: { etag: 'its version' },
+    errors: ['validation_failed', 'not_found'],
+  })
+  async get(@Req() request: FastifyRequest, @Res() reply: FastifyReply): Promise<void> {
+    const { org, ref } = request.params as RefPath;
+    checkQuery(noParameters, request);
+    sendResource(reply, await this.queries.execute(new GetResource('policy', org, ref)));
+  }
+
+  @Patch(':ref')
+  @Guarded(onOne('policy', 'edit'))
+  @Documented({
+    summary: 'Change a policy: the body is merged into it (RFC 7396); target takes the place of targetLinks and back',
+    path: REF_PATH,
+    conditional: true,
+    body: { 'application/json': 'PolicyPatch' },
+    answers: { 200: 'Policy', 202: 'Policy' },
+    headers: { etag: 'its version' },
+    errors: ['not_found', 'builtin_tag', 'builtin_resource', 'precondition_failed', ...CHANGE_ERRORS],
+  })
+  async patch(@Req() request: FastifyRequest, @Res() reply: FastifyReply): Promise<void> {
+    const { ref } = request.params as RefPath;
+    checkQuery(noParameters, request);
+    return this.edit(request, reply, patchOf(request, revisable(ref)));
+  }
+
+  @Put(':ref')
+  @Guarded(onOne('policy', 'edit'))
+  @Documented({
+    summary: 'Replace a policy: what the body leaves out gets its default',
+    path: REF_PATH,
+    conditional: true,
+    body: { 'application/json': 'PolicyReplacement' },
+    answers: { 200: 'Policy', 202: 'Policy' },
+    headers: { etag: 'its version' },
+    errors: ['not_found', 'builtin_tag', 'builtin_resource', 'precondition_failed', ...CHANGE_ERRORS],
+  })
+  async replace(@Req() request: FastifyRequest, @Res() reply: FastifyReply): Promise<void> {
+    const { ref } = request.params as RefPath;
+    checkQuery(noParameters, request);
+    return this.edit(request, reply, replacementOf(request, revisable(ref)));
+  }
+
+  @Delete(':ref')
+  @Guarded(onOne('policy', 'delete'))
+  @Documented({
+    summary: 'Delete a policy: what it alone granted is granted no more',
+    path: REF_PATH,
+    conditional: true,
+    answers: { 204: 'Nothing' },
+    errors: ['validation_failed', 'not_found', 'builtin_resource', 'precondition_failed', ...CHANGE_ERRORS],
+  })
+  async delete(@Req() request: FastifyRequest, @Res() reply: FastifyReply): Promise<void> {
+    const { ref } = request.params as RefPath;
+    checkQuery(noParameters, request);
+    await this.commands.execute(new DeletePolicy(changeRequest(request), ref, preconditionOf(request)));
+    reply.code(204).send();
+  }
+
+  @Post('-query')
+  @Guarded(onSome('policy', 'view'))
+  @Documented({
+    summary: 'Find policies',
+    path: ORG_PATH,
+    query: ResourceListDto,
+    body: { 'application/json': 'QueryDto' },
+    answers: { 200: 'PolicyList' },
+    errors: ['invalid_cursor'],
+  })
+  async query(@Req() request: FastifyRequest, @Res() reply: FastifyReply): Promise<void> {
+    const { org } = request.params as OrgPath;
+    const { spec, fetch } = checkQueryBody(request, 'policy');
+    const options = { ...pageOf(request), reach: request.reach };
+    const page = await this.queries.execute(new QueryResources('policy', org, spec, options));
+    sendList(request, reply, 'policy', page, fetch);
+  }
+
+  private async edit(request: FastifyRequest, reply: FastifyReply, revision: Revision<PolicyDocument>): Promise<void> {
+    const { ref } = request.params as RefPath;
+    const command = new EditPolicy(changeRequest(request), ref, revision);
+    const { state, searchable } = await this.commands.execute(command);
+    sendChanged(reply, viewOf('policy', state, this.state.read), searchable);
+  }
+}

@@ -1,0 +1,97 @@
+import type { FastifyRequest } from 'fastify';
+import { type FieldFault, validationFailed } from '../errors.js';
+import type { Identity, Precondition } from '../model/precondition.js';
+import { ControlRefusal } from '../model/refusal.js';
+import { isObject, mergePatch } from './merge-patch.js';
+import { preconditionOf } from './preconditions.js';
+import { checkBody } from './request-faults.js';
+
+type Json = Readonly<Record<string, unknown>>;
+
+/** How a kind of resource is changed by documents. */
+export interface Revisable<Document> {
+  readonly kind: string;
+  /** What a document may hold, checked whole. */
+  readonly faultsOf: (document: unknown) => readonly FieldFault[];
+  /** The document of a sound body, with the defaults filled in. */
+  readonly complete: (body: Json) => Document;
+  /** Members that a body that was read may repeat, and not alter. */
+  readonly identity: readonly (keyof Identity)[];
+  /** Members of the view that are no part of the document: a body that was read may hold them, and they are ignored. */
+  readonly shown?: readonly string[];
+  /** Applied to a patch's members before it is merged: operators become what they amount to. */
+  readonly expand?: (document: Document, patch: Json) => Expanded;
+}
+
+interface Expanded {
+  readonly patch: Json;
+  /** Of the operators. */
+  readonly faults: readonly FieldFault[];
+}
+
+export interface Revision<Document> {
+  readonly revise: (document: Document) => Document;
+  readonly identity: Identity;
+  readonly expected?: Precondition;
+}
+
+/** PATCH: the body is merged into the document, and the whole then checked. Throws `validation_failed`. */
+export function patchOf<Document extends object>(request: FastifyRequest, of: Revisable<Document>): Revision<Document> {
+  const { changes, faults, ...rest } = takeApart(request, of);
+  if (faults.length > 0) throw validationFailed(faults);
+  return {
+    ...rest,
+    revise: (document) => {
+      const expanded = of.expand?.(document, changes) ?? { patch: changes, faults: [] };
+      const merged = mergePatch(document, expanded.patch) as Json;
+      const found = [...expanded.faults, ...of.faultsOf(merged)];
+      if (found.length > 0) throw new ControlRefusal('validation_failed', 'the patched document has faults', found);
+      return of.complete(merged);
+    },
+  };
+}
+
+/** PUT: the body is the document; what it leaves out gets its default. Throws `validation_failed`. */
+export function replacementOf<Document extends object>(
+  request: FastifyRequest,
+  of: Revisable<Document>,
+): Revision<Document> {
+  const { changes, faults, ...rest } = takeApart(request, of);
+  const all = [...faults, ...of.faultsOf(changes)];
+  if (all.length > 0) throw validationFailed(all);
+  const document = of.complete(changes);
+  return { ...rest, revise: () => document };
+}
+
+/** What the body changes, and what it only repeats: the service assigned it when the resource was read. */
+function takeApart<Document>(
+  request: FastifyRequest,
+  { kind, identity, shown = [] }: Revisable<Document>,
+): Pick<Revision<Document>, 'identity' | 'expected'> & {
+  readonly changes: Json;
+  readonly faults: readonly FieldFault[];
+} {
+  const body = checkBody<Json>(
+    (value) => (isObject(value) ? [] : [{ pointer: '', reason: 'must be an object' }]),
+    request.body,
+  );
+  const { kind: said, version, lastModified: _lastModified, links: _links, ...rest } = body;
+  const faults: FieldFault[] = [];
+  if (said !== undefined && said !== kind) faults.push({ pointer: '/kind', reason: `must be ${kind}` });
+  if (version !== undefined && !Number.isSafeInteger(version)) {
+    faults.push({ pointer: '/version', reason: 'must be a whole number' });
+  }
+  const repeated = identity.filter((name) => Object.hasOwn(rest, name));
+  for (const name of repeated) {
+    if (typeof rest[name] !== 'string') faults.push({ pointer: `/${name}`, reason: 'must be a string' });
+  }
+  const expected = faults.length === 0 ? preconditionOf(request, version as number | undefined) : undefined;
+  return {
+    faults,
+    changes: Object.fromEntries(
+      Object.entries(rest).filter(([name]) => !repeated.includes(name as keyof Identity) && !shown.includes(name)),
+    ),
+    identity: Object.fromEntries(repeated.map((name) => [name, rest[name]])),
+    ...(expected !== undefined && { expected }),
+  };
+}

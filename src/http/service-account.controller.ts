@@ -1,0 +1,246 @@
+import { Controller, Delete, Get, Patch, Post, Put, Req, Res } from '@nestjs/common';
+import { CommandBus, QueryBus } from '@nestjs/cqrs';
+import type { FastifyReply, FastifyRequest } from 'fastify';
+import { isoTime } from '../clock.js';
+import { ControlState } from '../commands/control-state.js';
+import {
+  AddKey,
+  CreateServiceAccount,
+  DeleteServiceAccount,
+  EditServiceAccount,
+  RemoveKey,
+} from '../commands/service-account.js';
+import { parseInstant } from '../model/instant.js';
+import type { ServiceAccountDocument } from '../model/service-account.js';
+import { keyViewOf, viewOf } from '../model/views.js';
+import { GetResource } from '../queries/resource-get.js';
+import { ListResources } from '../queries/resource-list.js';
+import { QueryResources } from '../queries/resource-query.js';
+import { Guarded, onAll, onOne, onSome } from './access.js';
+import { Documented } from './documented.js';
+import { compileShape } from './dto/compiled.js';
+import { DescribedDto, ResourceListDto } from './dto/resource.js';
+import { AddKeyDto, CreateServiceAccountDto, RemoveKeyDto } from './dto/service-account.js';
+import { preconditionOf } from './preconditions.js';
+import { checkQueryBody } from './query-body.js';
+import { checkBody, checkQuery, noParameters } from './request-faults.js';
+import {
+  changeRequest,
+  ORG_PATH,
+  type OrgPath,
+  pageOf,
+  type RefPath,
+  sendChanged,
+  sendCreated,
+  sendJson,
+  sendList,
+  sendResource,
+} from './resources.js';
+import { patchOf, type Revisable, type Revision, replacementOf } from './revision.js';
+
+const REF_PATH = { ...ORG_PATH, ref: 'name of the service account' };
+const CHANGE_ERRORS = ['conflict', 'log_unavailable', 'outcome_unknown'] as const;
+
+const createFaults = compileShape(CreateServiceAccountDto);
+const documentFaults = compileShape(DescribedDto);
+const addKeyFaults = compileShape(AddKeyDto);
+const removeKeyFaults = compileShape(RemoveKeyDto);
+
+/** The description defaults to the name. */
+function completed(name: string, { description = name, tags = {} }: DescribedDto): ServiceAccountDocument {
+  return { description, tags };
+}
+
+function revisable(name: string): Revisable<ServiceAccountDocument> {
+  return {
+    kind: 'serviceaccount',
+    faultsOf: documentFaults,
+    complete: (body) => completed(name, body),
+    identity: ['id', 'name', 'created', 'origin'],
+    shown: ['keys'],
+  };
+}
+
+/** Service accounts: programs of the organization. They speak by their keys. */
+@Controller('org/:org/serviceaccount')
+export class ServiceAccountController {
+  constructor(
+    private readonly commands: CommandBus,
+    private readonly queries: QueryBus,
+    private readonly state: ControlState,
+  ) {}
+
+  @Post()
+  @Guarded(onAll('serviceaccount', 'create'))
+  @Documented({
+    summary: 'Create a service account; it has no key yet',
+    path: ORG_PATH,
+    idempotent: true,
+    body: { 'application/json': 'CreateServiceAccountDto' },
+    answers: { 201: 'ServiceAccount', 202: 'ServiceAccount' },
+    headers: { location: 'the path of the service account', etag: 'its version' },
+    errors: ['builtin_tag', 'already_exists', 'idempotency_conflict', ...CHANGE_ERRORS],
+  })
+  async create(@Req() request: FastifyRequest, @Res() reply: FastifyReply): Promise<void> {
+    checkQuery(noParameters, request);
+    const { name, ...document } = checkBody<CreateServiceAccountDto>(createFaults, request.body);
+    const command = new CreateServiceAccount(changeRequest(request), name, completed(name, document));
+    const { state, searchable } = await this.commands.execute(command);
+    sendCreated(reply, viewOf('serviceaccount', state, this.state.read), searchable);
+  }
+
+  @Get()
+  @Guarded(onSome('serviceaccount', 'view'))
+  @Documented({
+    summary: 'List the service accounts, by name',
+    path: ORG_PATH,
+    query: ResourceListDto,
+    answers: { 200: 'ServiceAccountList' },
+    errors: ['validation_failed', 'invalid_cursor'],
+  })
+  async list(@Req() request: FastifyRequest, @Res() reply: FastifyReply): Promise<void> {
+    const { org } = request.params as OrgPath;
+    const options = { ...pageOf(request), reach: request.reach };
+    const page = await this.queries.execute(new ListResources('serviceaccount', org, options));
+    sendList(request, reply, 'serviceaccount', page);
+  }
+
+  @Get(':ref')
+  @Guarded(onOne('serviceaccount', 'view'))
+  @Documented({
+    summary: 'Read a service account, and which keys it has',
+    path: REF_PATH,
+    answers: { 200: 'ServiceAccount' },
+    headers: { etag: 'its version' },
+    errors: ['validation_failed', 'not_found'],
+  })
+  async get(@Req() request: FastifyRequest, @Res() reply: FastifyReply): Promise<void> {
+    const { org, ref } = request.params as RefPath;
+    checkQuery(noParameters, request);
+    sendResource(reply, await this.queries.execute(new GetResource('serviceaccount', org, ref)));
+  }
+
+  @Patch(':ref')
+  @Guarded(onOne('serviceaccount', 'edit'))
+  @Documented({
+    summary: 'Change the description and tags of a service account: the body is merged into them (RFC 7396)',
+    path: REF_PATH,
+    conditional: true,
+    body: { 'application/json': 'ServiceAccountPatch' },
+    answers: { 200: 'ServiceAccount', 202: 'ServiceAccount' },
+    headers: { etag: 'its version' },
+    errors: ['not_found', 'builtin_tag', 'precondition_failed', ...CHANGE_ERRORS],
+  })
+  async patch(@Req() request: FastifyRequest, @Res() reply: FastifyReply): Promise<void> {
+    const { ref } = request.params as RefPath;
+    checkQuery(noParameters, request);
+    return this.edit(request, reply, patchOf(request, revisable(ref)));
+  }
+
+  @Put(':ref')
+  @Guarded(onOne('serviceaccount', 'edit'))
+  @Documented({
+    summary: 'Replace the description and tags of a service account: what the body leaves out gets its default',
+    path: REF_PATH,
+    conditional: true,
+    body: { 'application/json': 'ServiceAccountReplacement' },
+    answers: { 200: 'ServiceAccount', 202: 'ServiceAccount' },
+    headers: { etag: 'its version' },
+    errors: ['not_found', 'builtin_tag', 'precondition_failed', ...CHANGE_ERRORS],
+  })
+  async replace(@Req() request: FastifyRequest, @Res() reply: FastifyReply): Promise<void> {
+    const { ref } = request.params as RefPath;
+    checkQuery(noParameters, request);
+    return this.edit(request, reply, replacementOf(request, revisable(ref)));
+  }
+
+  @Delete(':ref')
+  @Guarded(onOne('serviceaccount', 'delete'))
+  @Documented({
+    summary: 'Delete a service account, with its memberships, policy bindings and keys',
+    path: REF_PATH,
+    conditional: true,
+    answers: { 204: 'Nothing' },
+    errors: ['validation_failed', 'not_found', 'builtin_resource', 'precondition_failed', ...CHANGE_ERRORS],
+  })
+  async delete(@Req() request: FastifyRequest, @Res() reply: FastifyReply): Promise<void> {
+    const { ref } = request.params as RefPath;
+    checkQuery(noParameters, request);
+    await this.commands.execute(new DeleteServiceAccount(changeRequest(request), ref, preconditionOf(request)));
+    reply.code(204).send();
+  }
+
+  @Post('-query')
+  @Guarded(onSome('serviceaccount', 'view'))
+  @Documented({
+    summary: 'Find service accounts',
+    path: ORG_PATH,
+    query: ResourceListDto,
+    body: { 'application/json': 'QueryDto' },
+    answers: { 200: 'ServiceAccountList' },
+    errors: ['invalid_cursor'],
+  })
+  async query(@Req() request: FastifyRequest, @Res() reply: FastifyReply): Promise<void> {
+    const { org } = request.params as OrgPath;
+    const { spec, fetch } = checkQueryBody(request, 'serviceaccount');
+    const options = { ...pageOf(request), reach: request.reach };
+    const page = await this.queries.execute(new QueryResources('serviceaccount', org, spec, options));
+    sendList(request, reply, 'serviceaccount', page, fetch);
+  }
+
+  /** 201 when reads show the key; 202 when it is issued, and works, but the wait for the views ran out. */
+  @Post(':ref/-addKey')
+  @Guarded(onOne('serviceaccount', 'addKey'))
+  @Documented({
+    summary: 'Issue a key of a service account, shown this once',
+    path: REF_PATH,
+    idempotent: true,
+    body: { 'application/json': 'AddKeyDto' },
+    answers: { 201: 'IssuedKey', 202: 'IssuedKey' },
+    headers: { location: 'the path of the service account' },
+    errors: ['not_found', 'idempotency_conflict', ...CHANGE_ERRORS],
+  })
+  async addKey(@Req() request: FastifyRequest, @Res() reply: FastifyReply): Promise<void> {
+    const { ref } = request.params as RefPath;
+    checkQuery(noParameters, request);
+    const { description, expires } = checkBody<AddKeyDto>(addKeyFaults, request.body);
+    const until = expires === undefined ? undefined : parseInstant(expires);
+    const wanted = { description, ...(until !== undefined && { expires: isoTime(until) }) };
+    const { state, searchable, key } = await this.commands.execute(new AddKey(changeRequest(request), ref, wanted));
+    const links = [{ rel: 'serviceaccount', href: state.principal }];
+    reply
+      .code(searchable ? 201 : 202)
+      .header('location', state.principal)
+      .header('cache-control', 'no-store');
+    sendJson(reply, JSON.stringify({ kind: 'key', ...keyViewOf(state), links, key }));
+  }
+
+  @Post(':ref/-removeKey')
+  @Guarded(onOne('serviceaccount', 'addKey'))
+  @Documented({
+    summary: 'Revoke a key of a service account: it is worth nothing from now on',
+    path: REF_PATH,
+    idempotent: true,
+    body: { 'application/json': 'RemoveKeyDto' },
+    answers: { 204: 'Nothing' },
+    errors: ['not_found', 'idempotency_conflict', ...CHANGE_ERRORS],
+  })
+  async removeKey(@Req() request: FastifyRequest, @Res() reply: FastifyReply): Promise<void> {
+    const { ref } = request.params as RefPath;
+    checkQuery(noParameters, request);
+    const { id } = checkBody<RemoveKeyDto>(removeKeyFaults, request.body);
+    await this.commands.execute(new RemoveKey(changeRequest(request), ref, id));
+    reply.code(204).send();
+  }
+
+  private async edit(
+    request: FastifyRequest,
+    reply: FastifyReply,
+    revision: Revision<ServiceAccountDocument>,
+  ): Promise<void> {
+    const { ref } = request.params as RefPath;
+    const command = new EditServiceAccount(changeRequest(request), ref, revision);
+    const { state, searchable } = await this.commands.execute(command);
+    sendChanged(reply, viewOf('serviceaccount', state, this.state.read), searchable);
+  }
+}

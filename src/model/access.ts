@@ -1,0 +1,211 @@
+import type { Read } from './control-events.js';
+import { type GroupState, groupLink } from './group.js';
+import { parseLink } from './links.js';
+import { memberCandidate } from './members.js';
+import { implied, type PermissionName, permissionsOn, type TargetKind } from './permission.js';
+import { type PolicyState, policyLink } from './policy.js';
+import { type Candidate, compareText, matches } from './query.js';
+import { keyStream, serviceAccountStream, userStream } from './streams.js';
+import { type UserState, userLink } from './user.js';
+import { viewOf } from './views.js';
+
+/** Who a request speaks for. */
+export interface Principal {
+  readonly org: string;
+  /** Of the user or service account. */
+  readonly link: string;
+  readonly name: string;
+  readonly email?: string;
+}
+
+/** The principal that a key speaks for, by the SHA-256 of the key; undefined for one that is unknown or has expired. */
+export function principalOf(read: Read, keyHash: string, now: number): Principal | undefined {
+  const key = read(keyStream(keyHash));
+  if (!key || (key.expires !== undefined && Date.parse(key.expires) <= now)) return undefined;
+  const { org, principal: link } = key;
+  const { kind, ref = '' } = parseLink(link) ?? {};
+  if (kind === 'serviceaccount') return read(serviceAccountStream(org, ref)) && { org, link, name: ref };
+  const user = kind === 'user' ? read(userStream(org, ref)) : undefined;
+  return user && { org, link, name: user.name, email: user.email };
+}
+
+/** How a principal comes by a binding: named itself, as a linked member of a group, or as one who matches its query. */
+export type Via = 'direct' | 'group' | 'query';
+
+/** On which resources of a kind somebody has a permission: on all, or on those with these links. */
+export type Reach = 'all' | ReadonlySet<string>;
+
+const NOWHERE: Reach = new Set();
+
+/** The names of the resources that a reach is limited to, by name; undefined where it has no limit. */
+export function namesWithin(reach: Reach): readonly string[] | undefined {
+  return reach === 'all' ? undefined : [...reach].flatMap((link) => parseLink(link)?.ref ?? []).sort();
+}
+
+/** A binding of a policy, as it holds for one principal. */
+export interface Grant {
+  readonly principalLink: string;
+  readonly policyLink: string;
+  readonly via: Via;
+  /** What they imply included. */
+  readonly grantedPermissions: readonly PermissionName[];
+}
+
+/** Who has the permission on a resource, and why. */
+export interface PermissionReport {
+  readonly name: PermissionName;
+  readonly description: string;
+  readonly bindings: readonly Grant[];
+}
+
+interface PolicyBinding {
+  readonly policy: PolicyState;
+  readonly permissions: readonly string[];
+}
+
+interface Member {
+  readonly link: string;
+  readonly via: 'group' | 'query';
+}
+
+/**
+ * What anyone may do in an organization, by its policies and groups at one state. Decides requests and makes access
+ * reports: the same rules, read from both ends. What was asked before is a look-up in a map.
+ */
+export class AccessRules {
+  private readonly policies: readonly PolicyState[];
+  /** By the links that they name as principals. */
+  private readonly bindings = new Map<string, PolicyBinding[]>();
+  private readonly groups = new Map<string, GroupState>();
+  private readonly groupsByMember = new Map<string, GroupState[]>();
+  private readonly queryGroups: readonly GroupState[];
+  /** By principal: itself and the groups that it belongs to. */
+  private readonly names = new Map<string, ReadonlySet<string>>();
+  private readonly reaches = new Map<string, Reach>();
+  /** By the group's name: who matches its query. */
+  private matched: ReadonlyMap<string, readonly string[]> | undefined;
+
+  constructor(
+    private readonly read: Read,
+    private readonly org: string,
+  ) {
+    this.policies = [...read.all('policy', org)].sort((one, other) => compareText(one.name, other.name));
+    for (const policy of this.policies) {
+      for (const { permissions, principalLinks } of policy.bindings) {
+        for (const link of principalLinks) addTo(this.bindings, link, { policy, permissions });
+      }
+    }
+    for (const group of read.all('group', org)) {
+      this.groups.set(groupLink(org, group.name), group);
+      for (const link of group.memberLinks) addTo(this.groupsByMember, link, group);
+    }
+    this.queryGroups = [...this.groups.values()].filter(({ memberQuery }) => memberQuery);
+  }
+
+  /** Where the principal has the permission on resources of the kind. */
+  reach(principal: string, kind: TargetKind, permission: PermissionName): Reach {
+    const key = `${permission} ${kind} ${principal}`;
+    const known = this.reaches.get(key);
+    if (known) return known;
+    const found = this.findReach(this.namesOf(principal), kind, permission);
+    this.reaches.set(key, found);
+    return found;
+  }
+
+  private findReach(names: ReadonlySet<string>, kind: TargetKind, permission: PermissionName): Reach {
+    const links = new Set<string>();
+    for (const { policy, permissions } of [...names].flatMap((name) => this.bindings.get(name) ?? [])) {
+      if (policy.targetKind !== kind && policy.targetKind !== '*') continue;
+      if (!implied(kind, permissions).includes(permission)) continue;
+      if (policy.target === 'all') return 'all';
+      for (const link of policy.targetLinks ?? []) links.add(link);
+    }
+    return links.size > 0 ? links : NOWHERE;
+  }
+
+  private namesOf(principal: string): ReadonlySet<string> {
+    const known = this.names.get(principal);
+    if (known) return known;
+    const linked = this.groupsByMember.get(principal) ?? [];
+    const user = this.queryGroups.length > 0 ? this.userAt(principal) : undefined;
+    const candidate = user && this.candidateOf(user);
+    const matched = candidate ? this.queryGroups.filter((group) => isMatched(group, candidate)) : [];
+    const found = new Set([principal, ...[...linked, ...matched].map(({ name }) => groupLink(this.org, name))]);
+    this.names.set(principal, found);
+    return found;
+  }
+
+  private userAt(link: string): UserState | undefined {
+    const { kind, ref = '' } = parseLink(link) ?? {};
+    return kind === 'user' ? this.read(userStream(this.org, ref)) : undefined;
+  }
+
+  private candidateOf(user: UserState): Candidate {
+    const groups = this.groupsByMember.get(userLink(this.org, user.email)) ?? [];
+    return memberCandidate(this.org, viewOf('user', user, this.read), (group) =>
+      groups.some(({ name }) => name === group),
+    );
+  }
+
+  /** Who may do what to the resource, and why: every permission of its kind, in the kind's order. */
+  reportOn(kind: TargetKind, target: string): readonly PermissionReport[] {
+    const grants = this.policies.flatMap((policy) => this.grantsOf(policy, kind, target));
+    return permissionsOn(kind).map(({ name, description }) => ({
+      name,
+      description,
+      bindings: grants.filter(({ grantedPermissions }) => grantedPermissions.includes(name)),
+    }));
+  }
+
+  private grantsOf(policy: PolicyState, kind: TargetKind, target: string): readonly Grant[] {
+    if (policy.targetKind !== '*' && policy.targetKind !== kind) return [];
+    if (policy.target !== 'all' && !policy.targetLinks?.includes(target)) return [];
+    return policy.bindings.flatMap(({ permissions, principalLinks }) => {
+      const grantedPermissions = implied(kind, permissions);
+      // Who belongs to several groups of a binding has it from each of them in the same way.
+      const grants = new Map<string, Grant>();
+      for (const { link, via } of principalLinks.flatMap((one) => this.principalsOf(one))) {
+        const grant = { principalLink: link, policyLink: policyLink(this.org, policy.name), via, grantedPermissions };
+        grants.set(`${via} ${link}`, grant);
+      }
+      return [...grants.values()];
+    });
+  }
+
+  private principalsOf(link: string): readonly { readonly link: string; readonly via: Via }[] {
+    const group = this.groups.get(link);
+    return group ? this.membersOf(group) : [{ link, via: 'direct' }];
+  }
+
+  /** Everybody who belongs to the group, and how. Who is linked and matches too counts as linked. */
+  private membersOf(group: GroupState): readonly Member[] {
+    this.matched ??= this.findMatched();
+    const linked = new Set(group.memberLinks);
+    const matched = (this.matched.get(group.name) ?? []).filter((link) => !linked.has(link));
+    return [
+      ...[...linked].map((link) => ({ link, via: 'group' as const })),
+      ...matched.map((link) => ({ link, via: 'query' as const })),
+    ];
+  }
+
+  private findMatched(): ReadonlyMap<string, readonly string[]> {
+    const found = new Map(this.queryGroups.map(({ name }) => [name, [] as string[]]));
+    for (const user of found.size > 0 ? this.read.all('user', this.org) : []) {
+      const candidate = this.candidateOf(user);
+      for (const group of this.queryGroups) {
+        if (isMatched(group, candidate)) found.get(group.name)?.push(userLink(this.org, user.email));
+      }
+    }
+    return found;
+  }
+}
+
+function isMatched({ memberQuery }: GroupState, candidate: Candidate): boolean {
+  return memberQuery !== undefined && matches(memberQuery.spec, candidate);
+}
+
+function addTo<Value>(lists: Map<string, Value[]>, key: string, value: Value): void {
+  const known = lists.get(key);
+  if (known) known.push(value);
+  else lists.set(key, [value]);
+}

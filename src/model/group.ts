@@ -1,0 +1,162 @@
+import { authzChanged } from './authz.js';
+import { canonicalJson } from './canonical-json.js';
+import type { ControlEvent, Read } from './control-events.js';
+import { linkTo } from './links.js';
+import { checkMemberLinks, MOST_MEMBERS } from './members.js';
+import { policiesWithout } from './policy.js';
+import { checkIdentity, checkPrecondition, type Identity, type Precondition } from './precondition.js';
+import type { QuerySpec } from './query.js';
+import { ControlRefusal } from './refusal.js';
+import {
+  auditIds,
+  begun,
+  type Occasion,
+  type Origin,
+  type Resource,
+  type ResourceEvent,
+  refuseBuiltinTags,
+  revised,
+} from './resource.js';
+import { groupStream } from './streams.js';
+
+/** Who is a member besides those that are linked: whoever matches at the moment. */
+export interface MemberQuery {
+  readonly kind: 'user';
+  readonly fetch: 'items';
+  readonly spec: QuerySpec;
+}
+
+/** What a caller says of a group. */
+export interface GroupDocument {
+  readonly description: string;
+  readonly tags: Readonly<Record<string, string>>;
+  /** Links of users (by e-mail address) and service accounts. */
+  readonly memberLinks: readonly string[];
+  readonly memberQuery?: MemberQuery;
+}
+
+export interface GroupState extends Resource, GroupDocument {
+  readonly org: string;
+  readonly origin: Origin;
+}
+
+export type GroupEvent = ResourceEvent<'group', GroupState>;
+
+export const SUPERUSERS = 'superusers';
+export const VIEWERS = 'viewers';
+
+export function groupLink(org: string, name: string): string {
+  return linkTo(org, 'group', name);
+}
+
+export interface CreateGroup extends Occasion {
+  readonly org: string;
+  readonly name: string;
+  readonly document: GroupDocument;
+}
+
+export function decideCreateGroup(read: Read, command: CreateGroup): ControlEvent[] {
+  const { org, name, document, at, id } = command;
+  refuseBuiltinTags(document.tags);
+  if (read(groupStream(org, name))) throw new ControlRefusal('already_exists', `a group named ${name} exists`);
+  const memberLinks = checkMemberLinks(read, org, document.memberLinks);
+  const data: GroupState = { ...begun(id(0), at), org, name, origin: 'default', ...document, memberLinks };
+  return [{ type: 'group-created', stream: groupStream(org, name), auditId: id(1), data }, authzChanged(org)];
+}
+
+export interface EditGroup extends Occasion {
+  readonly org: string;
+  readonly name: string;
+  /** What becomes of the document; called again whenever another change came first. Throws `ControlRefusal`. */
+  readonly revise: (document: GroupDocument) => GroupDocument;
+  readonly expected?: Precondition;
+  readonly identity?: Identity;
+}
+
+/** No event where the group is as it should be already. */
+export function decideEditGroup(read: Read, command: EditGroup): ControlEvent[] {
+  const { org, name, revise, expected, identity = {}, at, id } = command;
+  const before = existingGroup(read, org, name);
+  checkPrecondition(expected, before.version);
+  checkIdentity(identity, before);
+  const document = revise(documentOf(before));
+  refuseBuiltinTags(document.tags, before.tags);
+  const memberLinks = checkMemberLinks(read, org, document.memberLinks, before.memberLinks);
+  const { memberQuery: _memberQuery, ...kept } = before;
+  const after = revised<GroupState>(before, { ...kept, ...document, memberLinks }, at);
+  if (!after) return [];
+  refuseNoSuperuser(before, after);
+  return [groupEdited(after, id(0), memberAction(before, after)), authzChanged(org)];
+}
+
+export interface DeleteGroup extends Occasion {
+  readonly org: string;
+  readonly name: string;
+  readonly expected?: Precondition;
+}
+
+/** The policies that name the group lose it in the same record. */
+export function decideDeleteGroup(read: Read, command: DeleteGroup): ControlEvent[] {
+  const { org, name, expected, at } = command;
+  const before = existingGroup(read, org, name);
+  checkPrecondition(expected, before.version);
+  if (before.origin === 'builtin') throw new ControlRefusal('builtin_resource', `the group ${name} cannot be deleted`);
+  const nextId = auditIds(command);
+  return [
+    { type: 'group-deleted', stream: groupStream(org, name), auditId: nextId(), data: before },
+    ...policiesWithout(read, org, groupLink(org, name), at, nextId),
+    authzChanged(org),
+  ];
+}
+
+function existingGroup(read: Read, org: string, name: string): GroupState {
+  const group = read(groupStream(org, name));
+  if (!group) throw new ControlRefusal('not_found', `there is no group named ${name} in this organization`);
+  return group;
+}
+
+function documentOf({ description, tags, memberLinks, memberQuery }: GroupState): GroupDocument {
+  return { description, tags, memberLinks, ...(memberQuery && { memberQuery }) };
+}
+
+function groupEdited(data: GroupState, auditId: string, action?: string): GroupEvent {
+  const stream = groupStream(data.org, data.name);
+  return { type: 'group-edited', stream, auditId, data, ...(action !== undefined && { action }) };
+}
+
+/** What the audit log calls a change of nothing but the linked members, by which some came or some went. */
+function memberAction(before: GroupState, after: GroupState): 'add-member' | 'remove-member' | undefined {
+  const others = ({ memberLinks: _memberLinks, version: _version, lastModified: _lastModified, ...rest }: GroupState) =>
+    canonicalJson(rest);
+  if (others(before) !== others(after)) return undefined;
+  const came = after.memberLinks.some((link) => !before.memberLinks.includes(link));
+  const went = before.memberLinks.some((link) => !after.memberLinks.includes(link));
+  if (came === went) return undefined;
+  return came ? 'add-member' : 'remove-member';
+}
+
+/** The group with one more linked member, where it is there and takes one. */
+export function joined(group: GroupState | undefined, link: string, at: string, nextId: () => string): GroupEvent[] {
+  if (!group || group.memberLinks.length >= MOST_MEMBERS || group.memberLinks.includes(link)) return [];
+  const after = revised<GroupState>(group, { ...group, memberLinks: [...group.memberLinks, link] }, at);
+  return after ? [groupEdited(after, nextId(), 'add-member')] : [];
+}
+
+/** The groups that lose a member, as events of their own. Throws where that member is the last superuser. */
+export function groupsWithout(read: Read, org: string, link: string, at: string, nextId: () => string): GroupEvent[] {
+  return read.all('group', org).flatMap((before) => {
+    if (!before.memberLinks.includes(link)) return [];
+    const memberLinks = before.memberLinks.filter((member) => member !== link);
+    const after = revised<GroupState>(before, { ...before, memberLinks }, at);
+    if (!after) return [];
+    refuseNoSuperuser(before, after);
+    return [groupEdited(after, nextId(), 'remove-member')];
+  });
+}
+
+function refuseNoSuperuser(before: GroupState, after: GroupState): void {
+  const isSuperusers = before.origin === 'builtin' && before.name === SUPERUSERS;
+  if (isSuperusers && before.memberLinks.length > 0 && after.memberLinks.length === 0) {
+    throw new ControlRefusal('builtin_resource', `the last member of ${SUPERUSERS} cannot be removed`);
+  }
+}

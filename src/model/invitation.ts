@@ -1,0 +1,152 @@
+import { authzChanged } from './authz.js';
+import type { ControlEvent, Read } from './control-events.js';
+import { type GroupState, joined } from './group.js';
+import { keyIssued } from './key.js';
+import { linkTo } from './links.js';
+import { checkPrecondition, type Precondition } from './precondition.js';
+import { ControlRefusal } from './refusal.js';
+import { auditIds, begun, type Occasion, type ResourceEvent } from './resource.js';
+import { groupStream, invitationStream, userStream } from './streams.js';
+import { INVITED_IDP, type UserState, userLink } from './user.js';
+
+const INVITATION_DAYS = 7;
+
+const DAY_MS = 24 * 60 * 60 * 1000;
+
+/** Only the SHA-256 of the acceptance code is kept. */
+export interface InvitationState {
+  readonly id: string;
+  readonly org: string;
+  /** In lower case. */
+  readonly email: string;
+  /** Name of the group to join, and its id: one that is made anew under the name is another. */
+  readonly group?: string;
+  readonly groupId?: string;
+  readonly codeHash: string;
+  readonly expires: string;
+  readonly version: number;
+  readonly created: string;
+  readonly lastModified: string;
+}
+
+export type InvitationEvent = ResourceEvent<'invitation', InvitationState>;
+
+export function invitationLink(org: string, id: string): string {
+  return linkTo(org, 'invitation', id);
+}
+
+export interface InviteUsers extends Occasion {
+  readonly org: string;
+  /** Addresses in lower case, each once, and the SHA-256 of the code that each is sent, in hex. */
+  readonly invited: readonly { readonly email: string; readonly codeHash: string }[];
+  /** Name of the group to join. */
+  readonly group?: string;
+}
+
+/**
+ * An invitation for each address, but none for a member's. It takes the place of an earlier one: of the codes that were
+ * sent to an address only the last counts.
+ */
+export function decideInviteUsers(read: Read, command: InviteUsers): ControlEvent[] {
+  const { org, invited, at } = command;
+  const group = command.group === undefined ? undefined : joinableGroup(read, org, command.group);
+  const nextId = auditIds(command);
+  const events = invited.flatMap(({ email, codeHash }): ControlEvent[] => {
+    if (read(userStream(org, email))) return [];
+    const data: InvitationState = {
+      ...begun(nextId(), at),
+      org,
+      email,
+      ...(group && { group: group.name, groupId: group.id }),
+      codeHash,
+      expires: new Date(Date.parse(at) + INVITATION_DAYS * DAY_MS).toISOString(),
+    };
+    const stream = invitationStream(org, data.id);
+    return [
+      ...invitationsTo(read, org, email).map((earlier) => withdrawn(earlier, nextId(), 'revoke')),
+      { type: 'invitation-created', stream, auditId: nextId(), data, action: 'invite' },
+    ];
+  });
+  // Which invitations an address has is read from all of the organization.
+  return events.length > 0 ? [...events, authzChanged(org)] : [];
+}
+
+function joinableGroup(read: Read, org: string, name: string): GroupState {
+  const group = read(groupStream(org, name));
+  if (group) return group;
+  const reason = 'must be the name of a group of this organization that exists';
+  throw new ControlRefusal('validation_failed', 'there is no such group', [{ pointer: '/group', reason }]);
+}
+
+function invitationsTo(read: Read, org: string, email: string): readonly InvitationState[] {
+  return read.all('invitation', org).filter((invitation) => invitation.email === email);
+}
+
+function withdrawn(data: InvitationState, auditId: string, action: 'accept' | 'revoke'): InvitationEvent {
+  return { type: 'invitation-deleted', stream: invitationStream(data.org, data.id), auditId, data, action };
+}
+
+export interface AcceptInvitation extends Occasion {
+  readonly org: string;
+  readonly invitation: string;
+  readonly codeHash: string;
+  /** The full name. */
+  readonly name: string;
+  /** SHA-256 of the user's first key, in hex. */
+  readonly keyHash: string;
+}
+
+/**
+ * Makes the user with a first key, and a member of the group if that still exists and takes one more: one record. An
+ * unknown invitation and a wrong code are refused alike, before anything else is told.
+ */
+export function decideAcceptInvitation(read: Read, command: AcceptInvitation): ControlEvent[] {
+  const { org, invitation: invitationId, codeHash, name, keyHash, at, id } = command;
+  const invitation = read(invitationStream(org, invitationId));
+  if (invitation?.codeHash !== codeHash) throw new ControlRefusal('not_found', 'there is no such invitation');
+  if (Date.parse(invitation.expires) <= Date.parse(at)) {
+    throw new ControlRefusal('conflict', 'the invitation has expired; ask for another');
+  }
+  const { email } = invitation;
+  if (read(userStream(org, email))) throw new ControlRefusal('already_exists', 'the user is a member already');
+  const user: UserState = {
+    ...begun(id(0), at),
+    org,
+    name,
+    email,
+    idp: INVITED_IDP,
+    description: name,
+    tags: {},
+  };
+  const link = userLink(org, email);
+  const nextId = auditIds(command, 2);
+  const key = { id: id(1), org, principal: link, description: 'first key', issued: at };
+  return [
+    { type: 'user-created', stream: userStream(org, email), auditId: nextId(), data: user },
+    keyIssued(keyHash, key, nextId()),
+    ...invitationsTo(read, org, email).map((each) =>
+      withdrawn(each, nextId(), each.id === invitationId ? 'accept' : 'revoke'),
+    ),
+    ...joined(groupOf(read, invitation), link, at, nextId),
+    authzChanged(org),
+  ];
+}
+
+function groupOf(read: Read, { org, group, groupId }: InvitationState): GroupState | undefined {
+  const found = group === undefined ? undefined : read(groupStream(org, group));
+  return found?.id === groupId ? found : undefined;
+}
+
+export interface RevokeInvitation extends Occasion {
+  readonly org: string;
+  readonly invitation: string;
+  readonly expected?: Precondition;
+}
+
+export function decideRevokeInvitation(read: Read, command: RevokeInvitation): ControlEvent[] {
+  const { org, invitation: invitationId, expected, id } = command;
+  const invitation = read(invitationStream(org, invitationId));
+  if (!invitation) throw new ControlRefusal('not_found', 'there is no such invitation in this organization');
+  checkPrecondition(expected, invitation.version);
+  return [withdrawn(invitation, id(0), 'revoke')];
+}

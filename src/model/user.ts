@@ -1,0 +1,90 @@
+import { authzChanged } from './authz.js';
+import type { ControlEvent, Read } from './control-events.js';
+import { groupsWithout } from './group.js';
+import { keysRevoked } from './key.js';
+import { linkTo } from './links.js';
+import { policiesWithout } from './policy.js';
+import { checkIdentity, checkPrecondition, type Identity, type Precondition } from './precondition.js';
+import { userOf } from './principals.js';
+import { ControlRefusal } from './refusal.js';
+import { auditIds, type Occasion, type Resource, type ResourceEvent, refuseBuiltinTags, revised } from './resource.js';
+import { userStream } from './streams.js';
+
+/** A user is known by the e-mail address, in lower case; it does not change. `name` is the full name. */
+export interface UserState extends Resource {
+  readonly org: string;
+  readonly email: string;
+  /** The identity provider that vouches for the address. */
+  readonly idp: string;
+}
+
+/** What a caller may change. */
+export interface UserDocument {
+  readonly name: string;
+  readonly description: string;
+  readonly tags: Readonly<Record<string, string>>;
+}
+
+export type UserEvent = ResourceEvent<'user', UserState>;
+
+/** Users who proved the address by an invitation. */
+export const INVITED_IDP = 'invitation';
+
+export function userLink(org: string, email: string): string {
+  return linkTo(org, 'user', email);
+}
+
+export function existingUser(read: Read, org: string, ref: string): UserState {
+  const user = userOf(read, org, ref);
+  if (!user) throw new ControlRefusal('not_found', 'there is no such user in this organization');
+  return user;
+}
+
+export interface EditUser extends Occasion {
+  readonly org: string;
+  readonly ref: string;
+  /** What becomes of the document; called again whenever another change came first. Throws `ControlRefusal`. */
+  readonly revise: (document: UserDocument) => UserDocument;
+  readonly expected?: Precondition;
+  readonly identity?: Identity;
+}
+
+/** No event where the user is as it should be already. */
+export function decideEditUser(read: Read, command: EditUser): ControlEvent[] {
+  const { org, ref, revise, expected, identity = {}, at, id } = command;
+  const before = existingUser(read, org, ref);
+  checkPrecondition(expected, before.version);
+  checkIdentity(identity, before);
+  const { name, description, tags } = before;
+  const document = revise({ name, description, tags });
+  refuseBuiltinTags(document.tags, tags);
+  const after = revised<UserState>(before, { ...before, ...document }, at);
+  if (!after) return [];
+  // Who matches the query of a group may be another user by now.
+  return [
+    { type: 'user-edited', stream: userStream(org, before.email), auditId: id(0), data: after },
+    authzChanged(org),
+  ];
+}
+
+export interface DeleteUser extends Occasion {
+  readonly org: string;
+  readonly ref: string;
+  readonly expected?: Precondition;
+}
+
+/** Memberships, policy bindings and keys go with the user, in the same record. */
+export function decideDeleteUser(read: Read, command: DeleteUser): ControlEvent[] {
+  const { org, ref, expected, at } = command;
+  const before = existingUser(read, org, ref);
+  checkPrecondition(expected, before.version);
+  const link = userLink(org, before.email);
+  const nextId = auditIds(command);
+  return [
+    { type: 'user-deleted', stream: userStream(org, before.email), auditId: nextId(), data: before },
+    ...groupsWithout(read, org, link, at, nextId),
+    ...policiesWithout(read, org, link, at, nextId),
+    ...keysRevoked(read, link, nextId),
+    authzChanged(org),
+  ];
+}

@@ -1,0 +1,258 @@
+import { connect } from 'node:net';
+import { pino } from 'pino';
+import { type DeniedAttempt, DeniedAttempts } from '../../src/commands/denied-attempts.js';
+import { ControlError } from '../../src/errors.js';
+import type { EventLog, LogEntry } from '../../src/event-log/event-log.js';
+import { systemIds } from '../../src/ids.js';
+import { Metrics } from '../../src/metrics.js';
+import type { AuditEvent } from '../../src/model/audit-event.js';
+import { Api, type Event, newOrg, Org } from '../support/api.js';
+import { Seed } from '../support/seed.js';
+import { startService, type TestService } from '../support/service.js';
+
+let service: TestService;
+let org: Org;
+let robot: Api;
+let ann: Api;
+
+beforeAll(async () => {
+  const seed = new Seed();
+  const key = seed.org('acme');
+  seed.org('globex');
+  const robotKey = seed.key(seed.account('acme', 'robot'));
+  const annKey = seed.key(seed.user('acme', 'ann@example.com', { name: 'Ann' }));
+  service = await startService({ dataDir: await seed.write() });
+  org = new Org(service.url, 'acme', key);
+  robot = new Api(service.url, robotKey);
+  ann = new Api(service.url, annKey);
+});
+
+afterAll(() => service.remove());
+
+/** Nobody waits for a denied attempt to be recorded. */
+async function eventually<Found>(find: () => Promise<Found | undefined>): Promise<Found> {
+  for (const deadline = Date.now() + 5_000; ; ) {
+    const found = await find();
+    if (found !== undefined) return found;
+    if (Date.now() > deadline) throw new Error('it did not come');
+    await new Promise((resolve) => setTimeout(resolve, 20));
+  }
+}
+
+const deniedOf = (of: Org, requestId: string): Promise<Event> =>
+  eventually(async () => (await of.list({ requestId })).body.items[0]);
+
+describe('a denied attempt', () => {
+  test('is an audit event of the caller’s organization: who wanted what, and where', async () => {
+    const headers = { 'x-request-id': 'denied-1', 'content-type': 'application/json' };
+    const { status } = await robot.send('PATCH', '/org/acme/group/viewers?secret=x', '{}', headers);
+    expect(status).toBe(403);
+    const event = await deniedOf(org, 'denied-1');
+    expect(event).toEqual({
+      id: expect.stringMatching(/^[0-9a-f]{8}-[0-9a-f]{4}-7[0-9a-f]{3}-/),
+      resource: { type: 'group', name: '/org/acme/group/viewers' },
+      action: { type: 'edit', data: { method: 'PATCH' } },
+      result: { status: 'DENIED', message: expect.any(String) },
+      eventTime: event.postedTime,
+      postedTime: expect.any(String),
+      receivedTime: expect.any(String),
+      requestId: 'denied-1',
+      context: { org: 'acme', name: 'svc', remoteIp: '127.0.0.1', eventSource: 'control' },
+      subject: { name: 'robot', data: { link: '/org/acme/serviceaccount/robot' } },
+    });
+  });
+
+  test('is found by the path, the kind, the permission, the result and the caller', async () => {
+    await ann.get('/org/acme/policy/superusers', { 'x-request-id': 'denied-2' });
+    const { id } = await deniedOf(org, 'denied-2');
+    const found = async (query: Record<string, string>) => (await org.list(query)).body.items.map((event) => event.id);
+    expect(await found({ resultStatus: 'DENIED', subjectEmail: 'ann@example.com' })).toEqual([id]);
+    expect(await found({ resultStatus: 'DENIED', resourceType: 'policy', actionType: 'view' })).toEqual([id]);
+    const named = (await org.named('/org/acme/policy/superusers')).body.items;
+    expect(named.map((event) => event.id)).toEqual([id]);
+  });
+
+  test.each<[string, string, string, string[]]>([
+    ['every resource', 'POST', '/org/acme/user/-invite', ['user', 'invite']],
+    ['some resources', 'GET', '/org/acme/domain', ['domain', 'view']],
+    ['an audit context', 'POST', '/audit/org/acme/auditctx/app', ['auditctx', 'writeAudit']],
+    ['the root key', 'POST', '/org', ['org', 'root']],
+  ])('names the permission on %s', async (what, method, path, expected) => {
+    const requestId = `denied-${what.replaceAll(' ', '-')}`;
+    await robot.raw(method, path, { headers: { 'x-request-id': requestId } });
+    const { resource, action } = await deniedOf(org, requestId);
+    expect([resource.type, action?.type, resource.name]).toEqual([...expected, path]);
+  });
+
+  test('is one, too, where the route is open to the caller and the request is not: the context of the service', async () => {
+    const requestId = 'denied-svc';
+    const answer = await org.publish(
+      { resource: { name: 'x' } },
+      { context: 'svc', headers: { 'x-request-id': requestId } },
+    );
+    expect(answer.status).toBe(403);
+    const { resource, action, subject } = await deniedOf(org, requestId);
+    expect([resource.type, resource.name, action?.type, subject.name]).toEqual([
+      'auditctx',
+      '/audit/org/acme/auditctx/svc',
+      'writeAudit',
+      'admin',
+    ]);
+  });
+
+  test('on another organization is recorded at home alone', async () => {
+    const other = await newOrg(service);
+    const before = (await other.list()).body.items.length;
+    const requestId = 'denied-elsewhere';
+    const paths = [`/org/${other.name}`, `/org/${other.name}/user`, '/org/no-such-org', `/audit/org/${other.name}`];
+    for (const path of paths) expect((await robot.get(path, { 'x-request-id': requestId })).status).toBe(403);
+    const names = await eventually(async () => {
+      const { items } = (await org.list({ requestId, order: 'received' })).body;
+      return items.length === paths.length ? items.map(({ resource }) => resource.name) : undefined;
+    });
+    expect(names).toEqual(paths);
+    expect((await other.list()).body.items).toHaveLength(before);
+  });
+
+  test('is recorded also when the client does not wait for the answer', async () => {
+    const { port } = new URL(service.url);
+    const head = ['GET /org/acme/user HTTP/1.1', 'host: x', `authorization: Bearer ${robot.key}`, 'x-request-id: gone'];
+    const socket = connect(Number(port), '127.0.0.1');
+    socket.write(`${head.join('\r\n')}\r\n\r\n`, () => socket.destroy());
+    expect((await deniedOf(org, 'gone')).resource.name).toBe('/org/acme/user');
+  });
+
+  test('keeps a path as it was sent, of 1,024 characters at most, and no query', async () => {
+    const long = `/org/acme/group/${'%C3%A4'.repeat(400)}?token=secret`;
+    await robot.raw('GET', long, { headers: { 'x-request-id': 'denied-long' } });
+    const { resource } = await deniedOf(org, 'denied-long');
+    expect(resource.name).toBe(long.slice(0, 1024));
+  });
+
+  test('is none without a principal: no key, a key that is none, the root key', async () => {
+    const requestId = 'denied-nobody';
+    const headers = { 'x-request-id': requestId };
+    const nobodies = [new Api(service.url), new Api(service.url, 'svc_none'), new Api(service.url, service.rootKey)];
+    const statuses = [];
+    for (const nobody of nobodies) statuses.push((await nobody.get('/org/acme', headers)).status);
+    expect(statuses).toEqual([401, 401, 403]);
+    await robot.get('/org/acme/user', { 'x-request-id': 'denied-marker' });
+    await deniedOf(org, 'denied-marker');
+    expect((await org.list({ requestId })).body.items).toEqual([]);
+  });
+
+  test('in great number is recorded in part, and counted whole: nobody fills the log with refusals', async () => {
+    const flooded = await newOrg(service);
+    const many = 300;
+    await Promise.all(
+      Array.from({ length: many }, () => flooded.api.get('/org/acme/user', { 'x-request-id': 'denied-flood' })),
+    );
+    const metrics = (await new Api(service.url).get('/metrics')).text;
+    const unrecorded = Number(/^control_denied_attempts_unrecorded_total (\d+)$/m.exec(metrics)?.[1]);
+    const { items } = await eventually(async () => {
+      const { body } = await flooded.list({ requestId: 'denied-flood', pageSize: '1000' });
+      return body.items.length + unrecorded >= many ? body : undefined;
+    });
+    expect(items.length).toBeGreaterThanOrEqual(50);
+    expect(items.length).toBeLessThan(150);
+    expect(items.length + unrecorded).toBe(many);
+  });
+});
+
+describe('denied attempts that are not recorded one by one', () => {
+  const attempt = (org: string, requestId = 'r'): DeniedAttempt => ({
+    principal: { org, link: `/org/${org}/serviceaccount/robot`, name: 'robot' },
+    kind: 'group',
+    permission: 'edit',
+    method: 'PATCH',
+    path: '/org/x',
+    requestId,
+    remoteIp: '192.0.2.1',
+  });
+
+  function setUp(append: (entries: readonly LogEntry[]) => Promise<never[]>) {
+    let now = 1_000_000;
+    const events: AuditEvent[] = [];
+    const log = {
+      append: async (entries: readonly LogEntry[]) => {
+        await append(entries);
+        events.push(...entries.map(({ value }) => JSON.parse(Buffer.from(value).toString())));
+        return [];
+      },
+    } as unknown as EventLog;
+    const clock = { now: () => now };
+    const metrics = new Metrics();
+    const denied = new DeniedAttempts(log, clock, systemIds(clock), metrics, pino({ level: 'silent' }));
+    const unrecorded = async () =>
+      Number(/^control_denied_attempts_unrecorded_total (\d+)$/m.exec(await metrics.exposition())?.[1] ?? 0);
+    const passes = (ms: number) => {
+      now += ms;
+    };
+    return { denied, events, unrecorded, passes };
+  }
+
+  const turn = () => new Promise((resolve) => setImmediate(resolve));
+  const summaries = (events: readonly AuditEvent[]) =>
+    events
+      .filter(({ action }) => action?.type === 'denied-attempts')
+      .map(({ action, context }) => [context.org, action?.data]);
+
+  test('are summed up for each organization, at the end at the latest', async () => {
+    const { denied, events, unrecorded } = setUp(async () => []);
+    for (let count = 0; count < 70; count += 1) denied.note(attempt('acme'));
+    for (let count = 0; count < 51; count += 1) denied.note(attempt('globex'));
+    denied.note(attempt('quiet'));
+    await turn();
+    expect([events.length, await unrecorded()]).toEqual([50 + 50 + 1, 20 + 1]);
+    await denied.close();
+    expect(summaries(events)).toEqual([
+      ['acme', { unrecorded: 20 }],
+      ['globex', { unrecorded: 1 }],
+    ]);
+    expect(events.at(-1)).toMatchObject({
+      resource: { type: 'org', name: 'globex' },
+      context: { org: 'globex', name: 'svc' },
+      result: { status: 'DENIED' },
+    });
+    await denied.close();
+    expect(summaries(events)).toHaveLength(2);
+  });
+
+  test('are so few as time goes on: so many a second are recorded', async () => {
+    const { denied, events, passes } = setUp(async () => []);
+    for (let count = 0; count < 60; count += 1) denied.note(attempt('acme'));
+    passes(500);
+    for (let count = 0; count < 60; count += 1) denied.note(attempt('acme'));
+    passes(3_600_000);
+    for (let count = 0; count < 60; count += 1) denied.note(attempt('acme'));
+    passes(-60_000);
+    denied.note(attempt('acme'));
+    await turn();
+    expect(events).toHaveLength(50 + 5 + 50);
+    await denied.close();
+    expect(summaries(events)).toEqual([['acme', { unrecorded: 10 + 55 + 10 + 1 }]]);
+  });
+
+  test('for want of room in the log are counted, and recorded as a number when there is room again', async () => {
+    let isFull = true;
+    const { denied, events, unrecorded } = setUp(async () => {
+      if (isFull) throw new ControlError('log_unavailable', 'the queue of the log is full');
+      return [];
+    });
+    for (let count = 0; count < 3; count += 1) denied.note(attempt('acme'));
+    await turn();
+    expect([events, await unrecorded()]).toEqual([[], 3]);
+    await denied.close();
+    expect([events, await unrecorded()]).toEqual([[], 3]);
+    isFull = false;
+    await denied.close();
+    expect(summaries(events)).toEqual([['acme', { unrecorded: 3 }]]);
+  });
+
+  test('keep nobody waiting for the log', () => {
+    const { denied } = setUp(() => new Promise(() => undefined));
+    const start = performance.now();
+    for (let count = 0; count < 50; count += 1) denied.note(attempt('acme'));
+    expect(performance.now() - start).toBeLessThan(1_000);
+  });
+});

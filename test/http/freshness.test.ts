@@ -1,0 +1,156 @@
+import { rmSync } from 'node:fs';
+import { join } from 'node:path';
+import { setTimeout as delay } from 'node:timers/promises';
+import { type FastifyInstance, fastify } from 'fastify';
+import { systemClock } from '../../src/clock.js';
+import { ControlState } from '../../src/commands/control-state.js';
+import type { DeniedAttempts } from '../../src/commands/denied-attempts.js';
+import { keyHash } from '../../src/commands/key-secrets.js';
+import { EmbeddedEventLog } from '../../src/event-log/embedded.js';
+import type { Batch, EventLog } from '../../src/event-log/event-log.js';
+import { AccessCheck, onAll } from '../../src/http/access.js';
+import { ErrorFilter } from '../../src/http/error-filter.js';
+import { prepareServer } from '../../src/http/server.js';
+import { Metrics } from '../../src/metrics.js';
+import { emptyFold } from '../../src/model/control-fold.js';
+import { Seed } from '../support/seed.js';
+
+/** The log as one process sees it: it may not answer, or its records may not arrive any more. */
+class Sight {
+  head: 'answers' | 'hangs' | 'fails' = 'answers';
+  private standing: Promise<void> | undefined;
+  private go: () => void = () => undefined;
+
+  standStill(): void {
+    const { promise, resolve } = Promise.withResolvers<void>();
+    this.standing = promise;
+    this.go = resolve;
+  }
+
+  recover(): void {
+    this.head = 'answers';
+    this.standing = undefined;
+    this.go();
+  }
+
+  of(log: EventLog): EventLog {
+    const head = async (topic: 'control') => {
+      if (this.head === 'hangs') await new Promise(() => undefined);
+      if (this.head === 'fails') throw new Error('the broker is away');
+      return log.head(topic);
+    };
+    const sight = this;
+    async function* read(...given: Parameters<EventLog['read']>): AsyncGenerator<Batch> {
+      for await (const batch of log.read(...given)) {
+        await sight.standing;
+        yield batch;
+      }
+    }
+    return { head, read } as unknown as EventLog;
+  }
+}
+
+interface Process {
+  readonly sight: Sight;
+  ask(key: string): Promise<string>;
+}
+
+const stop = new AbortController();
+const servers: FastifyInstance[] = [];
+const running: Promise<unknown>[] = [];
+let dataDir: string;
+let log: EmbeddedEventLog;
+let seed: Seed;
+let admin: string;
+const UNKNOWN = `svc_${'A'.repeat(43)}`;
+
+beforeAll(async () => {
+  seed = new Seed();
+  admin = seed.org('acme');
+  dataDir = await seed.write();
+  log = await EmbeddedEventLog.open({ file: join(dataDir, 'log.db') });
+});
+
+afterAll(async () => {
+  stop.abort();
+  await Promise.all(running);
+  for (const server of servers) await server.close();
+  await log.close();
+  rmSync(dataDir, { recursive: true });
+});
+
+async function newProcess(sharing: 'alone' | 'shared'): Promise<Process> {
+  const sight = new Sight();
+  const state = new ControlState(sight.of(log), emptyFold(), sharing);
+  running.push(state.run(stop.signal), state.keepFresh(stop.signal));
+  const server = fastify();
+  const denied = { note: () => undefined } as unknown as DeniedAttempts;
+  const access = new AccessCheck(state, denied, systemClock, keyHash('root'));
+  prepareServer(server, access, { closedBecause: () => undefined, isStopping: false });
+  const filter = new ErrorFilter(new Metrics());
+  server.setErrorHandler((error, request, reply) => filter.send(error, request, reply));
+  server.get('/org/:org/group', { config: { access: onAll('group', 'view') } }, async () => ({ ok: true }));
+  servers.push(server);
+  await state.startReached;
+  await state.confirm();
+  const ask = async (key: string) => {
+    const { statusCode, headers, body } = await server.inject({
+      url: '/org/acme/group',
+      headers: { authorization: `Bearer ${key}` },
+    });
+    const code = (JSON.parse(body) as { code?: string }).code ?? 'ok';
+    return `${statusCode} ${code}${headers['retry-after'] === undefined ? '' : ` retry after ${headers['retry-after']}`}`;
+  };
+  return { sight, ask };
+}
+
+const UNCONFIRMED = '503 state_unconfirmed retry after 1';
+
+/** Longer than a state counts as fresh. */
+const STALE_MS = 2_200;
+
+describe.each(['hangs', 'fails'] as const)('where the log is shared, and its head %s', (how) => {
+  test('every key is answered 503 when the state is older than 2 s, until the log is back', async () => {
+    const { sight, ask } = await newProcess('shared');
+    expect([await ask(admin), await ask(UNKNOWN)]).toEqual(['200 ok', '401 unauthenticated']);
+    sight.head = how;
+    expect(await ask(admin)).toBe('200 ok');
+    await delay(STALE_MS);
+    expect(await Promise.all([ask(admin), ask(UNKNOWN), ask(admin)])).toEqual([UNCONFIRMED, UNCONFIRMED, UNCONFIRMED]);
+    sight.recover();
+    expect([await ask(admin), await ask(UNKNOWN)]).toEqual(['200 ok', '401 unauthenticated']);
+    await delay(STALE_MS);
+    expect(await ask(admin)).toBe('200 ok');
+  });
+
+  test('an unknown key is not refused on the ground of a state that cannot be confirmed', async () => {
+    const { sight, ask } = await newProcess('shared');
+    sight.head = how;
+    expect(await ask(UNKNOWN)).toBe(UNCONFIRMED);
+  });
+});
+
+test('where its records do not arrive any more, no key is good that may have been revoked meanwhile', async () => {
+  const { sight, ask } = await newProcess('shared');
+  const revoked = seed.key('/org/acme/serviceaccount/admin');
+  const append = () => log.append(seed.take());
+  await append();
+  expect(await ask(revoked)).toBe('200 ok');
+  sight.standStill();
+  seed.revokeKeys('/org/acme/serviceaccount/admin');
+  await append();
+  await delay(STALE_MS);
+  expect(await ask(revoked)).toBe(UNCONFIRMED);
+  sight.recover();
+  expect(await ask(revoked)).toBe('401 unauthenticated');
+});
+
+test('where the process writes the log alone, its state is always fresh', async () => {
+  const { sight, ask } = await newProcess('alone');
+  admin = seed.key('/org/acme/serviceaccount/admin');
+  await log.append(seed.take());
+  expect(await ask(admin)).toBe('200 ok');
+  sight.head = 'hangs';
+  await delay(STALE_MS);
+  expect([await ask(admin), await ask(UNKNOWN)]).toEqual(['200 ok', UNCONFIRMED]);
+});

@@ -1,0 +1,199 @@
+import { ReportAccess, ReportAccessHandler } from '../../src/commands/access-report.js';
+import type { ControlState } from '../../src/commands/control-state.js';
+import { stateAt } from '../../src/commands/past-state.js';
+import { Places } from '../../src/commands/places.js';
+import { controlEntry } from '../../src/event-log/control-record.js';
+import type { Batch, EventLog, LogRecord } from '../../src/event-log/event-log.js';
+import type { ControlRecord } from '../../src/model/control-fold.js';
+import { decideCreateOrg } from '../../src/model/org.js';
+import { decideCreateServiceAccount } from '../../src/model/service-account.js';
+import { AT, BY } from './decider.js';
+import { account, ORG, occasion, org, past, stateAfter } from './past.js';
+
+const never = new AbortController().signal;
+
+function logOf(records: readonly (ControlRecord & { readonly time: number })[], batchSize = 2): EventLog {
+  const all = records.map(({ time, ...record }, offset): LogRecord => {
+    return { ...controlEntry(record), partition: 0, offset, time };
+  });
+  async function* read(_topic: string, _from: unknown, signal: AbortSignal): AsyncGenerator<Batch> {
+    for (let start = 0; start < all.length; start += batchSize) {
+      if (signal.aborted) return;
+      const some = all.slice(start, start + batchSize);
+      yield { partition: 0, records: some, next: start + some.length };
+    }
+    // As every log does: it waits for what is appended later.
+    await new Promise<void>((resolve) => signal.addEventListener('abort', () => resolve(), { once: true }));
+  }
+  return { read, head: async () => ({ 0: all.length }) } as unknown as EventLog;
+}
+
+function record(name: string, time: number, events: ControlRecord['events'], expected = {}) {
+  return { commandId: name, at: AT, by: BY, expected, events, time };
+}
+
+const made = past(org);
+const accountMade = (name: string) => past(org, account(name)).slice(made.length);
+const ACCOUNTS = ['a1', 'b2', 'c3', 'd4', 'e5'];
+const present = async (log: EventLog, at: number) => {
+  const read = await stateAt(log, ORG, at, never);
+  return read.all('serviceaccount', ORG).map(({ name }) => name);
+};
+
+describe('the state at an instant', () => {
+  it('is what the records up to it add up to, the one of that instant included', async () => {
+    const log = logOf([
+      record('c0', 10, made),
+      ...ACCOUNTS.map((name, index) => record(name, 20 + 10 * index, accountMade(name))),
+    ]);
+    expect(await present(log, 9)).toEqual([]);
+    expect(await present(log, 10)).toEqual(['admin']);
+    expect(await present(log, 19)).toEqual(['admin']);
+    expect(await present(log, 40)).toEqual(['admin', 'a1', 'b2', 'c3']);
+    expect(await present(log, 1_000)).toEqual(['admin', ...ACCOUNTS]);
+  });
+
+  it('goes by the order of the log where its times go backward', async () => {
+    const [a = '', b = '', c = ''] = ACCOUNTS;
+    const log = logOf([
+      record('c0', 10, made),
+      record(a, 30, accountMade(a)),
+      record(b, 20, accountMade(b)),
+      record(c, 40, accountMade(c)),
+    ]);
+    expect(await present(log, 19)).toEqual(['admin']);
+    expect(await present(log, 20)).toEqual(['admin', a, b]);
+    expect(await present(log, 30)).toEqual(['admin', a, b]);
+    expect(await present(log, 40)).toEqual(['admin', a, b, c]);
+  });
+
+  it('leaves out what is void, because of another organization too', async () => {
+    const globex = decideCreateOrg(stateAfter([]), {
+      ...occasion('globex'),
+      name: 'globex',
+      description: '',
+      tags: {},
+      keyHash: 'g',
+    });
+    const robot = (name: string) => {
+      const document = { description: '', tags: {} };
+      return decideCreateServiceAccount(stateAfter([]), { ...occasion(name), org: 'globex', name, document });
+    };
+    const log = logOf([
+      record('c0', 1, made),
+      record('c1', 2, globex),
+      record('c1', 3, accountMade('a1')),
+      record('c2', 4, accountMade('b2'), { 'authz/globex': 0 }),
+      record('c3', 5, robot('r2')),
+      record('c4', 6, accountMade('c3'), { 'serviceaccount/globex/r2': 1, 'authz/globex': 1 }),
+      record('c5', 7, accountMade('d4'), { 'serviceaccount/globex/r2': 0 }),
+    ]);
+    expect(await present(log, 7)).toEqual(['admin', 'c3']);
+    const read = await stateAt(log, ORG, 7, never);
+    expect([read('org/globex'), read('serviceaccount/globex/r2'), read.all('group', 'globex')]).toEqual([
+      undefined,
+      undefined,
+      [],
+    ]);
+    expect(read.keysOf('/org/globex/serviceaccount/admin')).toEqual([]);
+    expect((await stateAt(log, 'globex', 7, never)).all('serviceaccount', 'globex')).toHaveLength(2);
+  });
+
+  it('is nothing in an empty log', async () => {
+    expect(await present(logOf([]), 10)).toEqual([]);
+  });
+
+  it('lets others have their turns, however long the log is', async () => {
+    const first = record('c0', 1, made);
+    const padding = { description: 'x'.repeat(2_000) };
+    const records = Array.from({ length: 20_000 }, (_, n) => {
+      const [event] = accountMade('a1');
+      return record(`c${n + 1}`, 2, [{ ...event, data: { ...(event as { data: object }).data, ...padding } } as never]);
+    });
+    let turns = 0;
+    let isDone = false;
+    const turn = () => {
+      turns += 1;
+      if (!isDone) setImmediate(turn);
+    };
+    const log = logOf([first, ...records], 20_001);
+    setImmediate(turn);
+    const start = performance.now();
+    await stateAt(log, ORG, 5, never);
+    isDone = true;
+    const took = performance.now() - start;
+    expect(turns).toBeGreaterThan(took / 100);
+    expect(turns).toBeGreaterThan(3);
+  });
+
+  it('ends when nobody waits for it any more', async () => {
+    const stop = new AbortController();
+    const log = logOf([record('c0', 10, made)]);
+    const endless = { ...log, head: async () => ({ 0: 99 }) } as unknown as EventLog;
+    const state = stateAt(endless, ORG, 20, stop.signal);
+    stop.abort(new Error('gone'));
+    await expect(state).rejects.toThrow('gone');
+  });
+});
+
+describe('places', () => {
+  it('let so many run at once, and the others in their order, whatever becomes of each', async () => {
+    const places = new Places(2);
+    const begun: number[] = [];
+    const ends = Array.from({ length: 6 }, () => Promise.withResolvers<void>());
+    const runs = ends.map(({ promise }, index) =>
+      places.run(async () => {
+        begun.push(index);
+        await promise;
+      }),
+    );
+    const settled = Promise.allSettled(runs);
+    const turn = () => new Promise((resolve) => setImmediate(resolve));
+    await turn();
+    expect(begun).toEqual([0, 1]);
+    ends[1]?.reject(new Error('failed'));
+    await turn();
+    expect(begun).toEqual([0, 1, 2]);
+    for (const { resolve } of ends) resolve();
+    expect((await settled).map(({ status }) => status)).toEqual(
+      ends.map((_, index) => (index === 1 ? 'rejected' : 'fulfilled')),
+    );
+    expect(begun).toEqual([0, 1, 2, 3, 4, 5]);
+    await expect(places.run(async () => 'free again')).resolves.toBe('free again');
+  });
+});
+
+describe('reports on the past', () => {
+  it('are at most two at once; one that nobody waits for any more takes no place', async () => {
+    let reading = 0;
+    let most = 0;
+    const open = Promise.withResolvers<void>();
+    const log = logOf([record('c0', 10, made)]);
+    const slow = {
+      ...log,
+      async *read(...given: Parameters<EventLog['read']>) {
+        reading += 1;
+        most = Math.max(most, reading);
+        await open.promise;
+        try {
+          yield* log.read(...given);
+        } finally {
+          reading -= 1;
+        }
+      },
+    } as EventLog;
+    const handler = new ReportAccessHandler({} as ControlState, slow, { now: () => 100 });
+    const gone = new AbortController();
+    const report = (signal: AbortSignal) => handler.execute(new ReportAccess('group', ORG, 'viewers', 20, signal));
+    const reports = Array.from({ length: 5 }, () => report(never));
+    const left = report(gone.signal);
+    left.catch(() => undefined);
+    gone.abort(new Error('gone'));
+    await new Promise((resolve) => setTimeout(resolve, 20));
+    open.resolve();
+    const targets = (await Promise.all(reports)).map(({ target }) => target);
+    expect(new Set(targets)).toEqual(new Set(['/org/acme/group/viewers']));
+    await expect(left).rejects.toThrow('gone');
+    expect(most).toBe(2);
+  });
+});

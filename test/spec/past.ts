@@ -1,0 +1,79 @@
+import type { ControlEvent, Read } from '../../src/model/control-events.js';
+import { emptyFold, foldRecord, readFold } from '../../src/model/control-fold.js';
+import { decideCreateGroup } from '../../src/model/group.js';
+import { decideAcceptInvitation, decideInviteUsers } from '../../src/model/invitation.js';
+import { decideCreateOrg } from '../../src/model/org.js';
+import { decideCreatePolicy } from '../../src/model/policy.js';
+import type { Occasion } from '../../src/model/resource.js';
+import { decideAddKey, decideCreateServiceAccount } from '../../src/model/service-account.js';
+import { AT, recordOf } from './decider.js';
+
+type Decision = (read: Read) => readonly ControlEvent[];
+
+/** What happened when these were decided one after the other. */
+export function past(...decisions: readonly Decision[]): ControlEvent[] {
+  const fold = emptyFold();
+  return decisions.flatMap((decide, index) => {
+    const events = decide(readFold(fold));
+    foldRecord(fold, recordOf(`past ${index}`, events, {}), index);
+    return events;
+  });
+}
+
+/** The state after these events. */
+export function stateAfter(events: readonly ControlEvent[]): Read {
+  const fold = emptyFold();
+  foldRecord(fold, recordOf('past', events, {}), 0);
+  return readFold(fold);
+}
+
+export const ORG = 'acme';
+
+/** The moment of a command, with identifiers of its own: `name-0`, `name-1`, ... */
+export function occasion(name: string, at = AT): Occasion {
+  return { at, id: (n) => `${name}-${n}` };
+}
+
+/** With the account `admin` as the only superuser. */
+export const org: Decision = (read) =>
+  decideCreateOrg(read, { ...occasion('org'), name: ORG, description: ORG, tags: {}, keyHash: 'hash of admin' });
+
+/** The invitation has the id `invite EMAIL-0` and the code hash `code of EMAIL`. */
+export function invited(email: string, group?: string): Decision {
+  const command = {
+    org: ORG,
+    invited: [{ email, codeHash: `code of ${email}` }],
+    ...(group !== undefined && { group }),
+  };
+  return (read) => decideInviteUsers(read, { ...occasion(`invite ${email}`), ...command });
+}
+
+/** A user with the id `user EMAIL-0` and the key hash `hash of EMAIL`. */
+export function user(email: string, group?: string): Decision[] {
+  const command = { org: ORG, invitation: `invite ${email}-0`, codeHash: `code of ${email}`, name: `Name of ${email}` };
+  const accepted: Decision = (read) =>
+    decideAcceptInvitation(read, { ...occasion(`user ${email}`), ...command, keyHash: `hash of ${email}` });
+  return [invited(email, group), accepted];
+}
+
+export function account(name: string): Decision {
+  const document = { description: name, tags: {} };
+  return (read) => decideCreateServiceAccount(read, { ...occasion(`account ${name}`), org: ORG, name, document });
+}
+
+/** A key with the id `key HASH-0`. */
+export function key(name: string, keyHash: string): Decision {
+  return (read) => decideAddKey(read, { ...occasion(`key ${keyHash}`), org: ORG, name, description: keyHash, keyHash });
+}
+
+export function group(name: string, memberLinks: readonly string[] = []): Decision {
+  const document = { description: name, tags: {}, memberLinks };
+  return (read) => decideCreateGroup(read, { ...occasion(`group ${name}`), org: ORG, name, document });
+}
+
+/** These principals may view these users. */
+export function policy(name: string, principalLinks: readonly string[], targetLinks: readonly string[]): Decision {
+  const bindings = [{ permissions: ['view'], principalLinks }];
+  const document = { description: name, tags: {}, targetKind: 'user', targetLinks, bindings } as const;
+  return (read) => decideCreatePolicy(read, { ...occasion(`policy ${name}`), org: ORG, name, document });
+}

@@ -1,0 +1,162 @@
+import { mkdtempSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { keyHash } from '../../src/commands/key-secrets.js';
+import { controlEntry } from '../../src/event-log/control-record.js';
+import { EmbeddedEventLog } from '../../src/event-log/embedded.js';
+import type { LogEntry } from '../../src/event-log/event-log.js';
+import { systemIds } from '../../src/ids.js';
+import { authzChanged } from '../../src/model/authz.js';
+import type { ControlEvent, Read } from '../../src/model/control-events.js';
+import { type ControlRecord, emptyFold, foldRecord, readFold, trackedRead } from '../../src/model/control-fold.js';
+import { decideCreateDomain } from '../../src/model/domain.js';
+import type { DomainSpec } from '../../src/model/domain-spec.js';
+import { decideCreateGroup, type GroupDocument, groupLink } from '../../src/model/group.js';
+import { keyIssued, keysRevoked } from '../../src/model/key.js';
+import { linkTo, parseLink } from '../../src/model/links.js';
+import { decideCreateOrg } from '../../src/model/org.js';
+import { decideCreatePolicy, type PolicyDocument } from '../../src/model/policy.js';
+import { auditIds, begun, type Occasion } from '../../src/model/resource.js';
+import { decideCreateServiceAccount } from '../../src/model/service-account.js';
+import { orgStream, userStream } from '../../src/model/streams.js';
+import { userLink } from '../../src/model/user.js';
+
+const BY = { name: 'seed', requestId: 'seed', remoteIp: '192.0.2.1' };
+
+type Grants = Pick<PolicyDocument, 'targetKind'> & Partial<PolicyDocument>;
+
+/**
+ * A history that the log has before the service starts on it: principals with exactly these permissions, whatever routes
+ * there are to make them. Answers links and keys.
+ */
+export class Seed {
+  private readonly ids = systemIds({ now: () => this.now });
+  private readonly fold = emptyFold();
+  private readonly entries: { readonly entry: LogEntry; readonly time: number }[] = [];
+  private taken = 0;
+
+  /** `now`: when the log takes what comes next. */
+  constructor(public now = Date.now() - 60_000) {}
+
+  get read(): Read {
+    return readFold(this.fold);
+  }
+
+  org(name: string): string {
+    const key = this.secret();
+    this.record((read, occasion) =>
+      decideCreateOrg(read, { ...occasion, name, description: name, tags: {}, keyHash: keyHash(key) }),
+    );
+    return key;
+  }
+
+  user(
+    org: string,
+    email: string,
+    more: { readonly tags?: Record<string, string>; readonly name?: string } = {},
+  ): string {
+    this.record((_read, { at, id }) => {
+      const common = { org, email, idp: 'invitation', name: email, description: email, tags: {} };
+      const data = { ...begun(id(0), at), ...common, ...more };
+      return [{ type: 'user-created', stream: userStream(org, email), auditId: id(1), data }, authzChanged(org)];
+    });
+    return userLink(org, email);
+  }
+
+  account(org: string, name: string): string {
+    const document = { description: name, tags: {} };
+    this.record((read, occasion) => decideCreateServiceAccount(read, { ...occasion, org, name, document }));
+    return linkTo(org, 'serviceaccount', name);
+  }
+
+  /** A key that speaks for the principal. */
+  key(principal: string, expires?: string): string {
+    const key = this.secret();
+    const { org = '' } = parseLink(principal) ?? {};
+    this.record((_read, { at, id }) => {
+      const data = {
+        id: id(0),
+        org,
+        principal,
+        description: '',
+        issued: at,
+        ...(expires !== undefined && { expires }),
+      };
+      return [keyIssued(keyHash(key), data, id(1))];
+    });
+    return key;
+  }
+
+  revokeKeys(principal: string): void {
+    this.record((read, occasion) => keysRevoked(read, principal, auditIds(occasion)));
+  }
+
+  group(org: string, name: string, more: Partial<GroupDocument> = {}): string {
+    const document = { description: name, tags: {}, memberLinks: [], ...more };
+    this.record((read, occasion) => decideCreateGroup(read, { ...occasion, org, name, document }));
+    return groupLink(org, name);
+  }
+
+  policy(org: string, name: string, grants: Grants): string {
+    const document = { description: name, tags: {}, bindings: [], ...grants };
+    this.record((read, occasion) => decideCreatePolicy(read, { ...occasion, org, name, document }));
+    return linkTo(org, 'policy', name);
+  }
+
+  domain(org: string, name: string): string {
+    const document = { description: name, tags: {}, spec: {} as DomainSpec };
+    this.record((read, occasion) => decideCreateDomain(read, { ...occasion, org, name, document }));
+    return linkTo(org, 'domain', name);
+  }
+
+  record(decide: (read: Read, occasion: Occasion) => readonly ControlEvent[]): void {
+    const { read, expected } = trackedRead(this.fold);
+    const made: string[] = [];
+    const id = (n: number) => {
+      while (made.length <= n) made.push(this.ids.next());
+      return made[n] ?? '';
+    };
+    const at = new Date(this.now).toISOString();
+    const events = decide(read, { at, id });
+    const record: ControlRecord = { commandId: this.ids.next(), at, by: BY, expected: expected(events), events };
+    if (foldRecord(this.fold, record, this.taken + this.entries.length) !== 'applied')
+      throw new Error('a seed is void');
+    this.entries.push({ entry: controlEntry(record), time: this.now });
+  }
+
+  /** A record that came too late: another change of the organization came first. */
+  void(org: string, decide: (read: Read) => readonly ControlEvent[]): void {
+    const events = decide(this.read);
+    const at = new Date(this.now).toISOString();
+    const expected = { [orgStream(org)]: 999 };
+    this.entries.push({
+      entry: controlEntry({ commandId: this.ids.next(), at, by: BY, expected, events }),
+      time: this.now,
+    });
+  }
+
+  /** What came since it was taken or written last. */
+  take(): LogEntry[] {
+    const entries = this.entries.splice(0).map(({ entry }) => entry);
+    this.taken += entries.length;
+    return entries;
+  }
+
+  /** A data folder with a log that has all of it. */
+  async write(): Promise<string> {
+    const dataDir = mkdtempSync(join(tmpdir(), 'control-service-'));
+    let time = 0;
+    const log = await EmbeddedEventLog.open({ file: join(dataDir, 'log.db'), clock: { now: () => time } });
+    for (const one of this.entries) {
+      time = one.time;
+      await log.append([one.entry]);
+    }
+    this.take();
+    await log.close();
+    return dataDir;
+  }
+
+  private secret(): string {
+    return `svc_${this.ids.secret()}`;
+  }
+}
