@@ -135,7 +135,7 @@ async function show(url: string, rootKey: string): Promise<void> {
 
   say('6. The service keeps a record of its own changes, too');
   const own = await svc(['audit', 'list', '--context', 'svc']);
-  assert.equal(own.trim().split('\n').length, 3);
+  assert.equal(own.trim().split('\n').length, 7);
 }
 
 /** An async publish is recorded when it is answered, and found a moment later. */

@@ -36,7 +36,7 @@ describe('svc audit export', () => {
     await org.bulk(numbered(450));
     await org.publish('{"resource":{"name":"exact","data":{"n":12345678901234567890123,"t":"\\u2028é\u202e"}}}');
     const { code, stdout, stderr } = await exporting();
-    expect([code, stderr]).toEqual([0, 'exported 454\n']);
+    expect([code, stderr]).toEqual([0, 'exported 458\n']);
     expect(stdout).toBe(await expected());
     expect(stdout).toContain('12345678901234567890123');
   });
@@ -44,7 +44,7 @@ describe('svc audit export', () => {
   it('writes to a file that has its name when it is complete', async () => {
     await org.bulk(numbered(450));
     const { code, stdout, stderr } = await exporting('--file', file);
-    expect([code, stdout, stderr]).toEqual([0, '', 'exported 453\n']);
+    expect([code, stdout, stderr]).toEqual([0, '', 'exported 457\n']);
     expect(readFileSync(file, 'utf8')).toBe(await expected());
     expect(readdirSync(join(file, '..'))).toEqual(['events.ndjson']);
   });

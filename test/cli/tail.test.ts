@@ -60,7 +60,7 @@ describe('svc audit tail', () => {
     const count = async (...args: string[]) => (await tail('-o', 'names', ...args)).stdout.split('\n').length - 1;
     expect(await count('-n', '3')).toBe(3);
     expect(await count('-n0')).toBe(0);
-    expect(await count('-n', '1000')).toBe(14);
+    expect(await count('-n', '1000')).toBe(18);
     expect(await count('-n', '5', '--max', '2')).toBe(2);
     expect((await tail('-o', 'names', '--resource-name', 'web')).stdout).toBe(`${(await idsOf(['web']))[0]}\n`);
     for (const wrong of ['-1', '1001', 'x']) expect((await tail('-n', wrong)).code).toBe(2);

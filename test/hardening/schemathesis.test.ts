@@ -52,7 +52,7 @@ afterAll(async () => {
       org: org.name,
       key: org.key,
       rootKey: ROOT_KEY,
-      examples: MANY ? 350 : 10,
+      examples: MANY ? 25 : 3,
       seed: SEED,
     });
     tell(`schemathesis: ${cases} cases`);
