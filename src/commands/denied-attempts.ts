@@ -1,3 +1,4 @@
+import { setTimeout as delay } from 'node:timers/promises';
 import type { Logger } from 'pino';
 import { type Clock, isoTime } from '../clock.js';
 import { auditEntry } from '../event-log/audit-record.js';
@@ -13,6 +14,9 @@ const AT_ONCE = 50;
 
 /** How long the excess may wait to be summed up. */
 const SUMMARY_MS = 10_000;
+
+/** How long the end of the process waits for the last summary. */
+const LAST_SUMMARY_MS = 1_000;
 
 const MOST_CHARACTERS = 1024;
 
@@ -73,10 +77,13 @@ export class DeniedAttempts {
     void this.record(event);
   }
 
-  /** Sums up what is left, when no more will come. */
+  /** Sums up what is left, when no more will come, as far as the log takes it soon. */
   async close(): Promise<void> {
     clearTimeout(this.summary);
-    await this.sumUp();
+    const done = new AbortController();
+    const enough = delay(LAST_SUMMARY_MS, undefined, { signal: done.signal }).catch(() => undefined);
+    await Promise.race([this.sumUp(), enough]);
+    done.abort();
     clearTimeout(this.summary);
   }
 

@@ -44,8 +44,9 @@ const groupFaults = (document: unknown) => {
 const createShape = compileShape(CreateGroupDto);
 const createFaults = (body: unknown) => {
   const faults = createShape(body);
+  if (faults.length > 0) return faults;
   const { name: _name, ...document } = body as CreateGroupDto;
-  return faults.length > 0 ? faults : groupFaults(document);
+  return groupFaults(document);
 };
 
 /** The description defaults to the name. */

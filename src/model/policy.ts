@@ -126,8 +126,8 @@ export function policiesWithout(
   return read.all('policy', org).flatMap((before) => {
     if (before.name === except) return [];
     const bindings = before.bindings
-      .map((binding) => ({ ...binding, principalLinks: without(binding.principalLinks, link) }))
-      .filter(({ principalLinks }) => principalLinks.length > 0);
+      .filter(({ principalLinks: [only, ...others] }) => only !== link || others.length > 0)
+      .map((binding) => ({ ...binding, principalLinks: without(binding.principalLinks, link) }));
     const targets = before.targetLinks && { targetLinks: without(before.targetLinks, link) };
     const names = before.bindings.some(({ principalLinks }) => principalLinks.includes(link));
     if (!names && !before.targetLinks?.includes(link)) return [];

@@ -101,7 +101,7 @@ describe('an export that breaks off', () => {
     state.broken = false;
     const asked = seen.length;
     const second = await exporting('--file', file, '--resume');
-    expect([second.code, second.stderr]).toEqual([0, 'exported 903\n']);
+    expect([second.code, second.stderr]).toEqual([0, 'exported 907\n']);
     expect(seen.length - asked).toBe(3);
     expect(readFileSync(file, 'utf8')).toBe(await expected());
     expect(readdirSync(join(file, '..'))).toEqual(['events.ndjson']);

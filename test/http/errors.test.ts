@@ -74,6 +74,20 @@ describe('a method that is none', () => {
   });
 });
 
+describe('a body that is no object', () => {
+  test.each([
+    ['group', 'null'],
+    ['policy', 'null'],
+    ['domain', 'null'],
+    ['serviceaccount', 'null'],
+    ['group', '[]'],
+    ['domain', '"a"'],
+  ])('is refused where a %s is created: %s', async (kind, body) => {
+    const answer = await org.api.post<Refusal>(`/org/${org.name}/${kind}`, body);
+    expect([answer.status, answer.body.code]).toEqual([400, 'validation_failed']);
+  });
+});
+
 describe('a body that is refused as a whole', () => {
   test.each([
     'text/plain',

@@ -9,19 +9,19 @@ class BindingDto {
   @IsTexts({ max: MOST_LINKS, maxLength: 1024 }) principalLinks!: string[];
 }
 
-class RulesDto extends DescribedDto {
+class PolicyRulesDto extends DescribedDto {
   @Optional() @IsOneOf(['all']) target?: 'all';
   @Optional() @IsTexts({ max: MOST_LINKS, maxLength: 1024 }) targetLinks?: string[];
   @Optional() @IsShapes(() => BindingDto, { max: MOST_BINDINGS }) bindings?: BindingDto[];
 }
 
-export class CreatePolicyDto extends RulesDto {
+export class CreatePolicyDto extends PolicyRulesDto {
   @IsText({ min: 2, max: 63, pattern: NAME_PATTERN }) name!: string;
   @IsOneOf(TARGET_KINDS) targetKind!: (typeof TARGET_KINDS)[number];
 }
 
 /** What a policy is: the body of a replacement, and of a patch once it is merged. Built-in policies are on every kind. */
-export class PolicyDto extends RulesDto {
+export class PolicyDto extends PolicyRulesDto {
   @IsOneOf([...TARGET_KINDS, '*']) targetKind!: (typeof TARGET_KINDS)[number] | '*';
 }
 
