@@ -1,3 +1,4 @@
+import { setTimeout as delay } from 'node:timers/promises';
 import { Client } from '@elastic/elasticsearch';
 import { ControlError } from '../errors.js';
 
@@ -137,13 +138,16 @@ export function isConflict(error: unknown): error is ElasticsearchFault {
   return isFault(error) && error.status === 409;
 }
 
+/** How long a read waits for a shard that is just starting: that of a new month, or one that moves to another node. */
+const SHARD_WAITS_MS = [50, 100, 200, 400, 800];
+
 /**
- * Runs a read, and once more where it failed because the generation that it began with was removed meanwhile. What then
- * fails because Elasticsearch is not there or does not get through is told apart from a fault of the program.
+ * Runs a read, and again where it failed because the generation that it began with was removed meanwhile, or because a
+ * shard is just starting. What then fails because Elasticsearch is not there or does not get through is told apart from a fault of the program.
  */
 export async function steadyRead<Answer>(read: () => Promise<Answer>): Promise<Answer> {
   try {
-    return await read().catch((error) => (mayBeSwapped(error) ? read() : Promise.reject(error)));
+    return await read().catch((error) => (mayBeSwapped(error) ? readWhenStarted(read) : Promise.reject(error)));
   } catch (error) {
     if (!isFault(error) || (error.status === 400 && error.type !== 'index_closed_exception')) throw error;
     throw new ControlError(
@@ -154,6 +158,24 @@ export async function steadyRead<Answer>(read: () => Promise<Answer>): Promise<A
     );
   }
 }
+
+async function readWhenStarted<Answer>(read: () => Promise<Answer>): Promise<Answer> {
+  for (const wait of SHARD_WAITS_MS) {
+    try {
+      return await read();
+    } catch (error) {
+      if (!isStarting(error)) throw error;
+      await delay(wait);
+    }
+  }
+  return read();
+}
+
+function isStarting(error: unknown): boolean {
+  return isFault(error) && error.status === 503 && STARTING.includes(error.type);
+}
+
+const STARTING = ['search_phase_execution_exception', 'no_shard_available_action_exception'];
 
 function mayBeSwapped(error: unknown): boolean {
   return isFault(error) && (error.status === 404 || error.status >= 500);
