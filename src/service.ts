@@ -65,7 +65,7 @@ export async function startService(config: Config, logger: Logger, clock: Clock 
     const { parts, store, projections } = await compose(config, logger, clock, started);
     const failure = runLoops(parts, store, projections, logger, started);
     const url = await serve(parts, logger, started);
-    await Promise.race([ready(parts.readiness, url, logger), failure]);
+    await Promise.race([ready(parts.readiness, logger), failure]);
     const isNew = parts.state.fold.commands.size === 0;
     return { url, isNew, failure, stop: () => started.disposeAsync() };
   } catch (error) {
@@ -201,13 +201,13 @@ async function serve(parts: Parts, logger: Logger, started: AsyncDisposableStack
 const WAITING_LOG_MS = 5_000;
 
 /** Resolves when the process is ready; until then it says now and then what it waits for. */
-async function ready(readiness: Readiness, url: string, logger: Logger): Promise<void> {
+async function ready(readiness: Readiness, logger: Logger): Promise<void> {
   let next = Date.now() + WAITING_LOG_MS;
   for (;;) {
     const missing = readiness.missing();
     if (missing.length === 0) return;
     if (Date.now() > next) {
-      logger.warn({ url, missing }, 'not ready yet');
+      logger.warn({ missing }, 'not ready yet');
       next = Date.now() + WAITING_LOG_MS;
     }
     await new Promise((resolve) => setTimeout(resolve, 10));
