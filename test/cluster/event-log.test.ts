@@ -4,5 +4,5 @@ import { clusterSuite } from './support.js';
 
 clusterSuite('Kafka', ({ kafkaBrokers }) => {
   // A record cannot be altered alone: Kafka keeps them in batches, each with one checksum. See kafka-damage.test.ts.
-  eventLogContract('kafka', () => openKafkaLog(kafkaBrokers), { without: ['corrupt'] });
+  eventLogContract('kafka', (feature) => openKafkaLog(kafkaBrokers, feature), { without: ['corrupt'] });
 });

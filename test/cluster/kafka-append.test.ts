@@ -192,7 +192,7 @@ clusterSuite('appending to Kafka', ({ kafkaBrokers }) => {
   });
 
   test('tells of a call in several flushes that its outcome is unknown when only some of it is stored', async () => {
-    const log = await open({ deliveryMs: 500, batchRecords: 10 });
+    const log = await open({ deliveryMs: 3_000, batchRecords: 10 });
     let answers = 0;
     proxy.onAnswer = (apiKey) => {
       if (apiKey === PRODUCE && ++answers === 2) proxy.refuse();
@@ -219,7 +219,7 @@ clusterSuite('appending to Kafka', ({ kafkaBrokers }) => {
     [6, 'outcome_unknown', 'no longer the leader, perhaps since it was written'],
     [56, 'outcome_unknown', 'a disk fault'],
   ] as const)('answers to Kafka error %i with %s: %s', async (errorCode, code, _meaning) => {
-    const log = await open({ deliveryMs: 100 });
+    const log = await open({ deliveryMs: 2_000 });
     proxy.onAnswer = (apiKey, message) => {
       if (apiKey !== PRODUCE) return undefined;
       // size, correlation, topics, name, partitions, partition, and then the error.

@@ -1,7 +1,7 @@
 import { appendCases } from './event-log.append.js';
 import { consumeCases } from './event-log.consume.js';
 import { failureCases } from './event-log.failure.js';
-import { type EventLogHarness, type LogFeature, logCases } from './event-log.harness.js';
+import { type LogFeature, logCases, type OpenLog } from './event-log.harness.js';
 import { readCases } from './event-log.read.js';
 
 export type { EventLogHarness } from './event-log.harness.js';
@@ -12,7 +12,7 @@ export type { EventLogHarness } from './event-log.harness.js';
  */
 export function eventLogContract(
   name: string,
-  open: () => Promise<EventLogHarness>,
+  open: OpenLog,
   options: { readonly without?: readonly LogFeature[] } = {},
 ): void {
   describe(`event log contract: ${name}`, () => {

@@ -28,9 +28,13 @@ export interface LogCases {
   readonly itWith: Readonly<Record<LogFeature, Case<EventLogHarness>>>;
 }
 
-export function logCases(open: () => Promise<EventLogHarness>, without: readonly LogFeature[]): LogCases {
-  const it = cases(open);
-  const given = (feature: LogFeature) => (without.includes(feature) ? skipped<EventLogHarness>() : it);
+/** Opens a log for a case, and is told which optional part of the harness the case is about. */
+export type OpenLog = (feature?: LogFeature) => Promise<EventLogHarness>;
+
+export function logCases(open: OpenLog, without: readonly LogFeature[]): LogCases {
+  const it = cases(() => open());
+  const given = (feature: LogFeature) =>
+    without.includes(feature) ? skipped<EventLogHarness>() : cases(() => open(feature));
   return {
     it,
     itWith: { failAppends: given('failAppends'), corrupt: given('corrupt'), crowd: given('crowd') },

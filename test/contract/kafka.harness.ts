@@ -4,7 +4,7 @@ import { pino } from 'pino';
 import type { EventLog } from '../../src/event-log/event-log.js';
 import { KafkaEventLog, type KafkaEventLogOptions } from '../../src/event-log/kafka.js';
 import { KafkaProxy, PRODUCE } from '../support/kafka-proxy.js';
-import type { EventLogHarness } from './event-log.harness.js';
+import type { EventLogHarness, LogFeature } from './event-log.harness.js';
 
 export const silent = pino({ level: process.env.TEST_LOG_LEVEL ?? 'silent' });
 
@@ -14,7 +14,7 @@ export function newPrefix(): string {
 }
 
 /** Behind a proxy that can fail as the network does. */
-export async function openKafkaLog(brokers: readonly string[]): Promise<EventLogHarness> {
+export async function openKafkaLog(brokers: readonly string[], feature?: LogFeature): Promise<EventLogHarness> {
   const prefix = newPrefix();
   const proxy = await KafkaProxy.start(brokers[0] ?? '');
   const options: KafkaEventLogOptions = {
@@ -24,8 +24,8 @@ export async function openKafkaLog(brokers: readonly string[]): Promise<EventLog
     partitions: 3,
     replication: 1,
     maxPending: { entries: 1000, bytes: 64 * 1024 * 1024 },
-    // One attempt: its answer does not come before the time of the append is up.
-    deliveryMs: 500,
+    // Where an append must fail, its time is up soon; elsewhere a machine that stands still for a moment must not fail it.
+    deliveryMs: feature === 'failAppends' ? 1_000 : 30_000,
     logger: silent,
   };
   let log = await KafkaEventLog.open(options);
