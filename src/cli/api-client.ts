@@ -12,7 +12,7 @@ import type { Terminal } from './terminal.js';
 export type Retry = 'never' | 'safe' | 'patient';
 
 export interface ApiCall {
-  method: 'GET' | 'POST';
+  method: 'GET' | 'POST' | 'PATCH' | 'PUT' | 'DELETE';
   /** Percent-encoded, from `path`. */
   path: string;
   /** Which of the two addresses the path belongs to. */
@@ -22,6 +22,8 @@ export interface ApiCall {
   idleMs?: number;
   contentType?: string;
   idempotencyKey?: string;
+  /** The version of the resource that the call is meant for. */
+  ifMatch?: string;
   retry: Retry;
 }
 
@@ -77,7 +79,7 @@ export class ApiClient {
     this.#connections.close();
   }
 
-  /** The body of a 2xx answer, checked to be JSON, as text: parsing would alter large numbers. */
+  /** The body of a 2xx answer, checked to be JSON, as text: parsing would alter large numbers. Empty for a 204. */
   async call(call: ApiCall): Promise<string> {
     for (let attempt = 0; ; attempt++) {
       try {
@@ -130,7 +132,7 @@ export class ApiClient {
       );
     }
     if (answer.status < 200 || answer.status > 299) throw toApiError(answer);
-    if (!isJson(answer.text)) {
+    if (answer.status !== 204 && !isJson(answer.text)) {
       throw new CliError(`the answer of ${this.#address(call.on)} is not JSON (status ${answer.status})`, undefined, [
         'is this the address of the service? see --endpoint; --debug shows the answer',
       ]);
@@ -142,6 +144,7 @@ export class ApiClient {
     const headers: Record<string, string> = { accept: 'application/json', 'user-agent': 'svc' };
     if (this.#settings.token) headers.authorization = `Bearer ${this.#settings.token}`;
     if (call.idempotencyKey !== undefined) headers['idempotency-key'] = call.idempotencyKey;
+    if (call.ifMatch !== undefined) headers['if-match'] = call.ifMatch;
     if (call.body !== undefined) {
       headers['content-type'] = call.contentType ?? 'application/json';
       headers['content-length'] = String(Buffer.byteLength(call.body));
