@@ -6,7 +6,8 @@ const base = {
   extensionsToTreatAsEsm: ['.ts'],
   moduleNameMapper: { '^(\\.{1,2}/.*)\\.js$': '$1' },
   transform: { '^.+\\.ts$': ['@swc/jest'] },
-  testTimeout: 30_000,
+  // Long: a machine that stands still for a while is no fault of the service. What hangs is found all the same.
+  testTimeout: 120_000,
   maxWorkers: 2,
 };
 

@@ -14,7 +14,7 @@ faultSuite('one Idempotency-Key', () => {
   afterAll(async () => {
     await cluster.remove();
     removeCompiled();
-  }, MINUTES);
+  }, 3 * MINUTES);
 
   /** Every fifth has another body. Answers by body. */
   async function race(urls: readonly string[], key: string, name: string): Promise<[Answer[], Answer[]]> {

@@ -46,14 +46,14 @@ faultSuite('answers of the broker that get lost', () => {
   let urls: string[];
   beforeAll(async () => {
     urls = await Promise.all([start(), start()]);
-  }, MINUTES);
+  }, 3 * MINUTES);
   afterAll(async () => {
     every = Number.POSITIVE_INFINITY;
     await Load.stopAll();
     await Promise.all(services.map((service) => service.stop()));
     await Promise.all(proxies.map((proxy) => proxy.close()));
     await store.remove();
-  }, MINUTES);
+  }, 3 * MINUTES);
 
   test(
     'every 40th: nothing acknowledged is lost, and nothing is there twice',

@@ -11,7 +11,7 @@ faultSuite('organizations', () => {
   afterAll(async () => {
     await cluster.remove();
     removeCompiled();
-  }, MINUTES);
+  }, 3 * MINUTES);
 
   const names = Array.from({ length: NAMES }, (_, at) => `org-${at}`);
   const digestOf = async (url: string, keys: readonly string[]) => {

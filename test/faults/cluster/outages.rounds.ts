@@ -22,7 +22,7 @@ outageSuite('a store that goes away under load', () => {
     await Load.stopAll();
     await cluster.remove();
     await stopStore();
-  }, MINUTES);
+  }, 3 * MINUTES);
   afterAll(removeCompiled);
 
   async function begin(settings: Record<string, string>): Promise<Load & { readonly ledger: Ledger }> {

@@ -17,11 +17,11 @@ faultSuite('projectors that come and go', () => {
     await projector.listening;
     key = (await new Client(urls[0] ?? '', ROOT_KEY).org(ORG)).key;
     projectors = [projector];
-  }, MINUTES);
+  }, 3 * MINUTES);
   afterEach(async () => {
     await Load.stopAll();
     await cluster.remove();
-  }, MINUTES);
+  }, 3 * MINUTES);
   afterAll(removeCompiled);
   let projectors: ServiceProcess[];
 

@@ -35,11 +35,11 @@ faultSuite('the read model of several processes', () => {
     root = new Client(urls[0] ?? '', ROOT_KEY);
     key = (await root.org(ORG)).key;
     client = new Client(urls[1] ?? '', key);
-  }, MINUTES);
+  }, 3 * MINUTES);
   afterEach(async () => {
     await Load.stopAll();
     await cluster.remove();
-  }, MINUTES);
+  }, 3 * MINUTES);
   afterAll(removeCompiled);
 
   /** Events of one resource, a thousand a request; all are found when it resolves. */
