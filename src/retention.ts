@@ -7,10 +7,11 @@ const NONE: ReadonlyMap<string, number> = new Map();
 
 /** The limits that the folded settings of the audit contexts add up to at the moment. */
 export function foldedRetention(fold: ControlFold, clock: Clock): Retention {
+  const read = readFold(fold);
   return {
     limits(kind, org) {
       if (kind !== 'auditevent') return NONE;
-      const contexts = readFold(fold).all('auditctx', org);
+      const contexts = read.all('auditctx', org);
       return contexts.length === 0 ? NONE : limitsOf(contexts, clock.now());
     },
     orgs(kind) {

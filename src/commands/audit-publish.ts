@@ -97,18 +97,24 @@ export class PublishAuditEventsHandler implements ICommandHandler<PublishAuditEv
     this.metrics.appended(start);
     if (mode === 'async') return prepared.map(({ id }) => ({ id, state: 'recorded' }));
     const durable = performance.now();
-    const waits = prepared.map((one, index) => this.indexed(one, positions[index]));
-    const indexed = await Promise.all(waits);
+    const indexed = await this.indexed(prepared, positions);
     this.metrics.waited(durable);
     return prepared.map(({ id }, index) => published(id, indexed[index] ?? { code: 'timeout' }));
   }
 
-  private async indexed(prepared: Prepared, position: Position | undefined): Promise<Indexed> {
-    if (!position) throw new Error('an append answers a position an entry');
-    const indexed = await this.waiters.waitFor('audit', position, this.config.syncTimeoutMs);
-    if (indexed.code !== 'unconfirmed') return indexed;
-    // Where the read model cannot be asked, the event is recorded: that much is true.
-    return this.endOf(prepared, position).catch(() => ({ code: 'timeout' }));
+  private async indexed(prepared: readonly Prepared[], positions: readonly Position[]): Promise<readonly Indexed[]> {
+    const { syncTimeoutMs } = this.config;
+    const waits = positions.map((position) => this.waiters.waitFor('audit', position, syncTimeoutMs));
+    const indexed = await Promise.all(waits);
+    if (indexed.every(({ code }) => code !== 'unconfirmed')) return indexed;
+    const endOf = (one: Prepared | undefined, position: Position | undefined): Promise<Indexed> => {
+      if (!one || !position) throw new Error('an append answers a position an entry');
+      // Where the read model cannot be asked, the event is recorded: that much is true.
+      return this.endOf(one, position).catch(() => ({ code: 'timeout' }));
+    };
+    return Promise.all(
+      indexed.map((end, at) => (end.code === 'unconfirmed' ? endOf(prepared[at], positions[at]) : end)),
+    );
   }
 
   /** What stands under the identifier tells which end the record had, for whoever indexed it has died since. */

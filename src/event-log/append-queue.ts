@@ -14,10 +14,15 @@ export interface QueueBounds {
   readonly recordBytes: number;
 }
 
+/** An append in the queue, with the bytes that it was counted as. */
+export interface Queued {
+  readonly append: Append;
+  readonly bytes: number;
+}
+
 /** The appends that wait to be durable, bounded by count and bytes. */
 export class AppendQueue {
-  private waiting: Append[] = [];
-  private readonly sizes = new Map<Append, number>();
+  private waiting: Queued[] = [];
   private entries = 0;
   private bytes = 0;
 
@@ -45,31 +50,29 @@ export class AppendQueue {
     const full = this.entries + entries > this.bounds.entries || this.bytes + bytes > this.bounds.bytes;
     // An append larger than the whole queue is taken when it is alone: it could never be taken otherwise.
     if (full && this.entries > 0) return new ControlError('log_unavailable', 'the queue of the log is full');
-    this.waiting.push(append);
-    this.sizes.set(append, bytes);
+    this.waiting.push({ append, bytes });
     this.entries += entries;
     this.bytes += bytes;
     return undefined;
   }
 
   /** The oldest that waits. It stays pending until `release`. */
-  take(): Append | undefined {
+  take(): Queued | undefined {
     return this.waiting.shift();
   }
 
   /** What was taken is settled: its place is free. */
-  release(append: Append): void {
+  release({ append, bytes }: Queued): void {
     this.entries -= append.entries.length;
-    this.bytes -= this.sizes.get(append) ?? 0;
-    this.sizes.delete(append);
+    this.bytes -= bytes;
   }
 
   /** Everything that waits; afterwards nothing is pending. */
   takeAll(): readonly Append[] {
     const { waiting } = this;
     this.waiting = [];
-    for (const append of waiting) this.release(append);
-    return waiting;
+    for (const one of waiting) this.release(one);
+    return waiting.map(({ append }) => append);
   }
 }
 

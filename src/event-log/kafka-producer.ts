@@ -1,7 +1,7 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import type { Logger } from 'pino';
 import { ControlError } from '../errors.js';
-import { type Append, AppendQueue } from './append-queue.js';
+import { type Append, AppendQueue, type Queued } from './append-queue.js';
 import type { EventLog, LogEntry, Position } from './event-log.js';
 import { type Parcel, PartitionBatch, sendBatches } from './kafka-flush.js';
 import { type Connect, SharedLink } from './kafka-links.js';
@@ -38,6 +38,7 @@ const FLUSH_BYTES = 8 * 1024 * 1024;
 
 /** An append while parts of it are on their way. */
 interface Shipment {
+  readonly queued: Queued;
   readonly append: Append;
   readonly since: number;
   readonly positions: Position[];
@@ -131,13 +132,14 @@ export class KafkaProducer {
   private current(): Shipment | undefined {
     const { shipment } = this;
     if (shipment && !shipment.failure && shipment.next < shipment.append.entries.length) return shipment;
-    const append = this.queue.take();
-    this.shipment = append && {
-      append,
-      since: this.since.get(append) ?? 0,
+    const queued = this.queue.take();
+    this.shipment = queued && {
+      queued,
+      append: queued.append,
+      since: this.since.get(queued.append) ?? 0,
       positions: [],
       next: 0,
-      open: append.entries.length,
+      open: queued.append.entries.length,
       anyStored: false,
     };
     return this.shipment;
@@ -161,10 +163,10 @@ export class KafkaProducer {
 
   private settle(shipment: Shipment): void {
     shipment.open -= 1;
-    const { append, failure } = shipment;
+    const { queued, append, failure } = shipment;
     const unsent = failure ? append.entries.length - shipment.next : 0;
     if (shipment.open > unsent) return;
-    this.queue.release(append);
+    this.queue.release(queued);
     if (!failure) append.resolve(shipment.positions);
     else append.reject(shipment.anyStored ? unknownError(failure.cause) : downError(failure.cause));
   }

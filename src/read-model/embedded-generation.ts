@@ -15,6 +15,7 @@ import {
   type LastQuery,
   type Outcome,
   type Page,
+  type Place,
   type Progress,
   type Retention,
   type ScanRange,
@@ -129,8 +130,13 @@ export class EmbeddedGeneration implements Generation {
 
   /** A partition that has documents is known by its progress, also before it has made any. */
   private know(writes: readonly Write[]): void {
-    const places = new Map(writes.map(({ place }) => [`${place.topic}/${place.partition}`, place]));
-    for (const { topic, partition } of places.values()) this.advance.run(topic, partition, 0);
+    let last: Place | undefined;
+    for (const { place } of writes) {
+      // Writes come in runs of one partition.
+      if (place.topic === last?.topic && place.partition === last.partition) continue;
+      this.advance.run(place.topic, place.partition, 0);
+      last = place;
+    }
   }
 
   private readonly transaction: Transaction = (work) => {

@@ -26,6 +26,7 @@ export function column(field: string): string {
 
 interface Format {
   readonly fields: readonly string[];
+  readonly known: ReadonlySet<string>;
   /** What the checksum is over, in its order. */
   readonly columns: readonly string[];
 }
@@ -36,7 +37,7 @@ const FORMATS = Object.fromEntries(Object.entries(KINDS).map(([name, kind]) => [
 
 function formatOf(kind: Kind): Format {
   const fields = Object.keys(kind.fields);
-  return { fields, columns: [...COLUMNS, ...fields.map(columnName)] };
+  return { fields, known: new Set(fields), columns: [...COLUMNS, ...fields.map(columnName)] };
 }
 
 /** All columns of a kind as SQL, in the order of `valuesOf`. */
@@ -50,13 +51,13 @@ export function shardOf(place: { readonly topic: Topic; readonly partition: numb
 
 /** Throws for a field that the kind does not have. */
 export function valuesOf(write: Write): SQLInputValue[] {
-  const { fields } = FORMATS[write.kind];
+  const { fields, known } = FORMATS[write.kind];
   const content: DocumentContent = write.op === 'delete' ? { fields: {}, source: '' } : write;
-  for (const field of Object.keys(content.fields)) {
-    if (!fields.includes(field)) throw new Error(`${write.kind} has no field ${field}`);
+  for (const field in content.fields) {
+    if (!known.has(field)) throw new Error(`${write.kind} has no field ${field}`);
   }
   const { org, id, place } = write;
-  const values = [
+  const values: (string | number | null)[] = [
     org,
     id,
     shardOf(place),
@@ -66,9 +67,10 @@ export function valuesOf(write: Write): SQLInputValue[] {
     write.op === 'create' ? (write.hash ?? null) : null,
     write.op === 'delete' ? 1 : 0,
     content.source,
-    ...fields.map((field) => content.fields[field] ?? null),
   ];
-  return [...values, checksum(values)];
+  for (const field of fields) values.push(content.fields[field] ?? null);
+  values.push(checksum(values));
+  return values;
 }
 
 /** Over all columns of a row, in their order; the longest as it is, not quoted once more. */

@@ -24,7 +24,19 @@ export function tallyOf(db: DatabaseSync, name: KindName): Tally {
      SET count = count + excluded.count, crc = tally_crc(kind, org, value, count + excluded.count)`,
   );
   const select = db.prepare('SELECT value, count, crc FROM tally WHERE kind = ? AND org = ? ORDER BY value');
-  const changed = new Map<string, { org: string; value: string; count: number }>();
+  const changed = new Map<string, { readonly org: string; readonly value: string; count: number }>();
+  // Writes come in runs of one organization and value.
+  let last: { readonly org: string; readonly value: string; count: number } | undefined;
+  const entryOf = (org: string, value: string) => {
+    const key = JSON.stringify([org, value]);
+    const entry = changed.get(key) ?? { org, value, count: 0 };
+    changed.set(key, entry);
+    return entry;
+  };
+  const forget = () => {
+    changed.clear();
+    last = undefined;
+  };
   const rowsOf = (kind: string, org: string) => {
     const rows = select.all(kind, org);
     const isSound = rows.every(({ value, count, crc }) => crc === checksum([kind, org, value ?? null, count ?? null]));
@@ -34,23 +46,22 @@ export function tallyOf(db: DatabaseSync, name: KindName): Tally {
   return {
     add(org, value, count) {
       if (countBy === undefined || typeof value !== 'string') return;
-      const key = JSON.stringify([org, value]);
-      const entry = changed.get(key);
-      if (entry) entry.count += count;
-      else changed.set(key, { org, value, count });
+      if (last?.org !== org || last.value !== value) last = entryOf(org, value);
+      last.count += count;
     },
     flush() {
       for (const { org, value, count } of changed.values()) {
         upsert.run(name, org, value, count);
         upsert.run(all, org, '', count);
       }
-      changed.clear();
+      forget();
     },
-    forget: () => changed.clear(),
+    forget,
     recount(org) {
       if (countBy === undefined) return;
       const field = column(countBy);
       for (const [key, entry] of changed) if (entry.org === org) changed.delete(key);
+      last = undefined;
       db.prepare('DELETE FROM tally WHERE kind IN (?, ?) AND org = ?').run(name, all, org);
       const counted = db.prepare(
         `SELECT ${field} AS value, count(*) AS count FROM "${name}" WHERE org = ? AND ${field} IS NOT NULL GROUP BY ${field}`,

@@ -1,4 +1,4 @@
-import { type Append, AppendQueue } from '../../src/event-log/append-queue.js';
+import { type Append, AppendQueue, type Queued } from '../../src/event-log/append-queue.js';
 import { entries } from '../contract/event-log.harness.js';
 
 describe('the queue of appends', () => {
@@ -15,19 +15,20 @@ describe('the queue of appends', () => {
     queue.add(first);
     queue.add(second);
 
-    expect([queue.take(), queue.take(), queue.take()]).toEqual([first, second, undefined]);
+    const taken = [take(queue), take(queue)] as const;
+    expect(taken.map(({ append }) => append)).toEqual([first, second]);
+    expect(queue.take()).toBeUndefined();
     expect(queue.pending).toEqual({ entries: 5, bytes: 10 });
-    queue.release(first);
+    queue.release(taken[0]);
     expect(queue.pending).toEqual({ entries: 2, bytes: 4 });
-    queue.release(second);
+    queue.release(taken[1]);
     expect(queue.pending).toEqual({ entries: 0, bytes: 0 });
   });
 
   test('is full with what was taken and not released', () => {
     const queue = new AppendQueue(bounds);
-    const first = append(9);
-    queue.add(first);
-    queue.take();
+    queue.add(append(9));
+    const first = take(queue);
 
     expect(queue.add(append(2))).toMatchObject({ code: 'log_unavailable' });
     expect(queue.add(append(1))).toBeUndefined();
@@ -37,12 +38,10 @@ describe('the queue of appends', () => {
 
   test('takes one that is larger than itself when it is empty', () => {
     const queue = new AppendQueue(bounds);
-    const large = append(50);
 
-    expect(queue.add(large)).toBeUndefined();
+    expect(queue.add(append(50))).toBeUndefined();
     expect(queue.add(append(1))).toMatchObject({ code: 'log_unavailable' });
-    queue.take();
-    queue.release(large);
+    queue.release(take(queue));
     expect(queue.add(append(1))).toBeUndefined();
   });
 
@@ -56,3 +55,9 @@ describe('the queue of appends', () => {
     expect(queue.takeAll()).toEqual([]);
   });
 });
+
+function take(queue: AppendQueue): Queued {
+  const queued = queue.take();
+  if (!queued) throw new Error('nothing waits');
+  return queued;
+}
