@@ -2,6 +2,7 @@ import type { DatabaseSync } from 'node:sqlite';
 import { crc32 } from 'node:zlib';
 import { sqliteFault } from '../sqlite.js';
 import { tableName } from './embedded-format.js';
+import { RecentRecords } from './embedded-recent.js';
 import { type Batch, CorruptRecord, type LogEntry, type LogRecord, type Position, type Topic } from './event-log.js';
 
 const BATCH_RECORDS = 500;
@@ -43,6 +44,7 @@ export function partitionTable(db: DatabaseSync, file: string, topic: Topic, par
     | undefined;
   let next = last ? last.offset + 1 : 0;
   let lastTime = last?.time ?? 0;
+  const recent = new RecentRecords();
 
   function* rows(from: number): Generator<LogRecord> {
     let expected = from;
@@ -65,12 +67,15 @@ export function partitionTable(db: DatabaseSync, file: string, topic: Topic, par
     rewind(mark) {
       next = mark.next;
       lastTime = mark.lastTime;
+      recent.rewind(next);
     },
     insert(entry, now) {
       // Time never goes backward within a partition, whatever the system's clock does.
       const time = Math.max(now, lastTime);
-      const row = { offset: next, time, key: entry.key, headers: JSON.stringify(entry.headers), value: entry.value };
+      const { key, headers, value } = entry;
+      const row = { offset: next, time, key, headers: JSON.stringify(headers), value };
       insert.run(row.offset, row.time, row.key, row.headers, row.value, checksum(table, row));
+      recent.add({ topic, partition, offset: next, time, key, headers, value });
       next += 1;
       lastTime = time;
       return { partition, offset: row.offset };
@@ -80,10 +85,11 @@ export function partitionTable(db: DatabaseSync, file: string, topic: Topic, par
       const records: LogRecord[] = [];
       let bytes = 0;
       try {
-        for (const found of rows(offset)) {
+        const known = recent.from(offset);
+        for (const found of known.length > 0 ? known : rows(offset)) {
           records.push(found);
           bytes += found.value.byteLength;
-          if (bytes >= BATCH_BYTES) break;
+          if (bytes >= BATCH_BYTES || records.length === BATCH_RECORDS) break;
         }
       } catch (error) {
         // What stands before the fault is sound, and given out first.
