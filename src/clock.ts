@@ -8,5 +8,9 @@ export const systemClock: Clock = { now: () => Date.now() };
 
 /** ISO 8601 in UTC with milliseconds, for years 0001 to 9999: the only form in which times leave the service. */
 export function isoTime(ms: number): string {
-  return new Date(ms).toISOString();
+  // The same millisecond is written many times in a row.
+  if (ms !== last.ms) last = { ms, text: new Date(ms).toISOString() };
+  return last.text;
 }
+
+let last = { ms: 0, text: new Date(0).toISOString() };

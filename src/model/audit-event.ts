@@ -71,7 +71,13 @@ export function recordedEvent(sent: SentAuditEvent, publication: Publication): A
   };
 }
 
+/** Whether a valid time already has the form in which times leave the service. */
+function isWritten(time: string): boolean {
+  return time.length === 24 && time[19] === '.' && time[23] === 'Z';
+}
+
 function inUtc(time: string): string {
+  if (isWritten(time)) return time;
   const ms = parseInstant(time);
   if (ms === undefined) throw new Error('the time of an event is checked before the event is recorded');
   return new Date(ms).toISOString();
