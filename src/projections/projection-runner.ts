@@ -1,7 +1,7 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import type { Logger } from 'pino';
 import { deadLetter, type Unreadable } from '../event-log/dead-letter.js';
-import type { Batch, EventLog, Offsets } from '../event-log/event-log.js';
+import { type Batch, type EventLog, type Offsets, StoreUnusable } from '../event-log/event-log.js';
 import { UnreadableRecord } from '../event-log/record-schema.js';
 import { isWaitedFor } from '../event-log/waited-for.js';
 import type { Metrics } from '../metrics.js';
@@ -69,7 +69,10 @@ export class ProjectionRunner {
     this.refresher = new Refresher(model, () => this.searchableLater(), logger);
   }
 
-  /** Resolves when the signal aborts; rejects when the log cannot be read on: then the process must not go on. */
+  /**
+   * Resolves when the signal aborts; rejects when the log cannot be read on, or no waiting makes the read model usable:
+   * then the process must not go on.
+   */
   async run(signal: AbortSignal): Promise<void> {
     const { topic } = this.projection;
     await this.aim(signal);
@@ -249,7 +252,8 @@ export class ProjectionRunner {
   private async untilDone<Result>(signal: AbortSignal, work: () => Promise<Result>): Promise<Result | undefined> {
     const { topic } = this.projection;
     const result = await untilDone(signal, work, (error, wait) => {
-      if (error instanceof GenerationLost) throw error;
+      // What no waiting mends ends the process, with its reason.
+      if (error instanceof GenerationLost || error instanceof StoreUnusable) throw error;
       this.stalled = (error as Error).message;
       this.metrics.retried(topic);
       this.logger.error({ err: error, topic, wait }, 'the projection does not get on; trying again');

@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { pino } from 'pino';
 import { auditEntry } from '../../src/event-log/audit-record.js';
 import { EmbeddedEventLog } from '../../src/event-log/embedded.js';
-import type { LogEntry, LogRecord } from '../../src/event-log/event-log.js';
+import { type LogEntry, type LogRecord, StoreUnusable } from '../../src/event-log/event-log.js';
 import { Metrics } from '../../src/metrics.js';
 import { recordedEvent } from '../../src/model/audit-event.js';
 import { InProcessProgressFeed } from '../../src/progress/in-process.js';
@@ -75,6 +75,14 @@ describe('carrying the log into the read model', () => {
     await reached(2);
     expect((await model.get('auditevent', 'acme', 'b'))?.place.offset).toBe(1);
     expect(runner.status).toEqual({ caughtUp: true });
+  });
+
+  it('ends with the reason where no waiting makes the read model usable', async () => {
+    model.progress = () => Promise.reject(new StoreUnusable('it has another mapping'));
+    start();
+    const ended = running;
+    running = Promise.resolve();
+    await expect(ended).rejects.toThrow('it has another mapping');
   });
 
   it('goes on at the progress of the read model, and announces it', async () => {
