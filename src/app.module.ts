@@ -22,6 +22,7 @@ import { Jobs } from './commands/jobs.js';
 import { KeySecrets } from './commands/key-secrets.js';
 import { type Maintenance, StartRebuildHandler, StartReconciliationHandler } from './commands/maintenance.js';
 import { CreateOrgHandler } from './commands/org-create.js';
+import { RecoverOrgHandler } from './commands/org-recover.js';
 import { CreatePolicyHandler, DeletePolicyHandler, EditPolicyHandler } from './commands/policy.js';
 import {
   AddKeyHandler,
@@ -114,6 +115,7 @@ const COMMANDS = [
   DeleteGroupHandler,
   EditGroupHandler,
   CreateOrgHandler,
+  RecoverOrgHandler,
   EditAuditContextHandler,
   PublishAuditEventsHandler,
   TakeBackupHandler,

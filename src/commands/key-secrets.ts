@@ -3,6 +3,7 @@ import { Inject, Injectable } from '@nestjs/common';
 import { ControlError } from '../errors.js';
 import type { Ids } from '../ids.js';
 import type { ControlEvent } from '../model/control-events.js';
+import type { KeyState } from '../model/key.js';
 import { keyStream } from '../model/streams.js';
 import { IDS, ROOT_KEY } from '../tokens.js';
 
@@ -48,6 +49,14 @@ export class KeySecrets {
   private mac(text: string): string {
     return createHmac('sha256', this.rootKey).update(text).digest('base64url');
   }
+}
+
+/** The key that a command issued, which is shown with its secret this once. Throws as `requireSameKey`. */
+export function issuedKey(events: readonly ControlEvent[], key: string): KeyState {
+  requireSameKey(events, key);
+  const [state] = events.flatMap((event) => (event.type === 'key-issued' ? [event.data] : []));
+  if (!state) throw new Error('the command issued no key');
+  return state;
 }
 
 /** A retry shows the key of the first answer, or none. Throws `conflict`. */

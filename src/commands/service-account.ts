@@ -13,7 +13,7 @@ import {
 } from '../model/service-account.js';
 import { serviceAccountStream } from '../model/streams.js';
 import { type Changed, type ChangeRequest, ControlChanges } from './control-changes.js';
-import { KeySecrets, keyHash, requireSameKey } from './key-secrets.js';
+import { issuedKey, KeySecrets, keyHash } from './key-secrets.js';
 
 export class CreateServiceAccount extends Command<Changed<ServiceAccountState>> {
   constructor(
@@ -113,10 +113,7 @@ export class AddKeyHandler implements ICommandHandler<AddKey> {
       (read, occasion) => decideAddKey(read, { ...occasion, org, name, ...wanted, keyHash: keyHash(key) }),
       commandId,
     );
-    requireSameKey(events, key);
-    const [state] = events.flatMap((event) => (event.type === 'key-issued' ? [event.data] : []));
-    if (!state) throw new Error('the command issued no key');
-    return { state, searchable, key };
+    return { state: issuedKey(events, key), searchable, key };
   }
 }
 

@@ -2,13 +2,23 @@ import { Controller, Get, Post, Req, Res } from '@nestjs/common';
 import { CommandBus, QueryBus } from '@nestjs/cqrs';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { CreateOrg } from '../commands/org-create.js';
+import { RecoverOrg } from '../commands/org-recover.js';
 import { GetOrg } from '../queries/org-get.js';
 import { Guarded } from './access.js';
 import { callerOf } from './caller.js';
 import { Documented } from './documented.js';
 import { compileShape } from './dto/compiled.js';
 import { CreateOrgDto } from './dto/org.js';
-import { checkBody, checkIdempotencyKey, checkQuery, noParameters } from './request-faults.js';
+import { sendIssuedKey } from './issued-key.js';
+import {
+  checkBody,
+  checkIdempotencyKey,
+  checkOptionalBody,
+  checkQuery,
+  noMembers,
+  noParameters,
+} from './request-faults.js';
+import { changeRequest } from './resources.js';
 
 const bodyFaults = compileShape(CreateOrgDto);
 
@@ -42,6 +52,23 @@ export class OrgController {
       .header('location', href)
       .header('cache-control', 'no-store')
       .send({ kind: 'org', ...org, links: [{ rel: 'self', href }], serviceAccount, key });
+  }
+
+  @Post(':org/-recover')
+  @Guarded('root')
+  @Documented({
+    summary:
+      'Give an organization that has lost its last key a new one of its service account `admin`, shown this once',
+    path: { org: 'name of the organization' },
+    idempotent: true,
+    answers: { 201: 'IssuedKey', 202: 'IssuedKey' },
+    headers: { location: 'the path of the service account' },
+    errors: ['not_found', 'conflict', 'idempotency_conflict', 'log_unavailable', 'outcome_unknown'],
+  })
+  async recover(@Req() request: FastifyRequest, @Res() reply: FastifyReply): Promise<void> {
+    checkQuery(noParameters, request);
+    checkOptionalBody(noMembers, request.body);
+    sendIssuedKey(reply, await this.commands.execute(new RecoverOrg(changeRequest(request))));
   }
 
   @Get(':org')

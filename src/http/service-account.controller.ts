@@ -12,7 +12,7 @@ import {
 } from '../commands/service-account.js';
 import { parseInstant } from '../model/instant.js';
 import type { ServiceAccountDocument } from '../model/service-account.js';
-import { keyViewOf, viewOf } from '../model/views.js';
+import { viewOf } from '../model/views.js';
 import { GetResource } from '../queries/resource-get.js';
 import { ListResources } from '../queries/resource-list.js';
 import { QueryResources } from '../queries/resource-query.js';
@@ -21,6 +21,7 @@ import { Documented } from './documented.js';
 import { compileShape } from './dto/compiled.js';
 import { DescribedDto, ResourceListDto } from './dto/resource.js';
 import { AddKeyDto, CreateServiceAccountDto, RemoveKeyDto } from './dto/service-account.js';
+import { sendIssuedKey } from './issued-key.js';
 import { preconditionOf } from './preconditions.js';
 import { checkQueryBody } from './query-body.js';
 import { checkBody, checkQuery, noParameters } from './request-faults.js';
@@ -32,7 +33,6 @@ import {
   type RefPath,
   sendChanged,
   sendCreated,
-  sendJson,
   sendList,
   sendResource,
 } from './resources.js';
@@ -188,7 +188,6 @@ export class ServiceAccountController {
     sendList(request, reply, 'serviceaccount', page, fetch);
   }
 
-  /** 201 when reads show the key; 202 when it is issued, and works, but the wait for the views ran out. */
   @Post(':ref/-addKey')
   @Guarded(onOne('serviceaccount', 'addKey'))
   @Documented({
@@ -206,13 +205,7 @@ export class ServiceAccountController {
     const { description, expires } = checkBody<AddKeyDto>(addKeyFaults, request.body);
     const until = expires === undefined ? undefined : parseInstant(expires);
     const wanted = { description, ...(until !== undefined && { expires: isoTime(until) }) };
-    const { state, searchable, key } = await this.commands.execute(new AddKey(changeRequest(request), ref, wanted));
-    const links = [{ rel: 'serviceaccount', href: state.principal }];
-    reply
-      .code(searchable ? 201 : 202)
-      .header('location', state.principal)
-      .header('cache-control', 'no-store');
-    sendJson(reply, JSON.stringify({ kind: 'key', ...keyViewOf(state), links, key }));
+    sendIssuedKey(reply, await this.commands.execute(new AddKey(changeRequest(request), ref, wanted)));
   }
 
   @Post(':ref/-removeKey')

@@ -137,7 +137,17 @@ function memberAction(before: GroupState, after: GroupState): 'add-member' | 're
 
 /** The group with one more linked member, where it is there and takes one. */
 export function joined(group: GroupState | undefined, link: string, at: string, nextId: () => string): GroupEvent[] {
-  if (!group || group.memberLinks.length >= MOST_MEMBERS || group.memberLinks.includes(link)) return [];
+  return group && group.memberLinks.length < MOST_MEMBERS ? withMember(group, link, at, nextId) : [];
+}
+
+/** The group with one more linked member, however many it has. */
+export function withMember(
+  group: GroupState | undefined,
+  link: string,
+  at: string,
+  nextId: () => string,
+): GroupEvent[] {
+  if (!group || group.memberLinks.includes(link)) return [];
   const after = revised<GroupState>(group, { ...group, memberLinks: [...group.memberLinks, link] }, at);
   return after ? [groupEdited(after, nextId(), 'add-member')] : [];
 }

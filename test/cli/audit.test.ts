@@ -28,6 +28,10 @@ describe('svc audit', () => {
     expect(code).toBe(0);
     expect(JSON.parse(stdout)).toMatchObject({ kind: 'org', name: 'acme', tags: { team: 'core=1' } });
     expect(stdout).not.toContain('"key"');
+    const recovered = await svc(['org', 'recover'], { env: { ...env, SVC_TOKEN: service.rootKey } });
+    expect([recovered.code, recovered.stdout]).toEqual([0, expect.stringMatching(/^svc_\S+\n$/)]);
+    const again = { ...env, SVC_TOKEN: recovered.stdout.trim() };
+    expect((await svc(['org', 'get', '-o', 'names'], { env: again })).stdout).toBe('acme\n');
     expect((await svc(['org', 'get', 'other'], { env })).code).toBe(4);
     expect(
       (await svc(['org', 'create', '--name', 'acme'], { env: { ...env, SVC_TOKEN: service.rootKey } })).stderr,

@@ -243,3 +243,49 @@ describe('the audit events of a new organization', () => {
     for (const event of (await org.list()).body.items) expect((await org.event(event.id)).body.item).toEqual(event);
   });
 });
+
+describe('POST /org/{org}/-recover', () => {
+  interface Issued {
+    readonly key: string;
+    readonly links: readonly { readonly href: string }[];
+  }
+
+  const recover = (org: string, headers: Record<string, string> = {}) =>
+    root.post<Issued & Refusal>(`/org/${org}/-recover`, {}, headers);
+
+  test('gives a key that works at once, of the account admin, shown this once', async () => {
+    const { name } = await newOrg(service);
+    const { status, headers, body } = await recover(name);
+    expect([status, headers.get('location')]).toEqual([201, `/org/${name}/serviceaccount/admin`]);
+    expect(headers.get('cache-control')).toBe('no-store');
+    const recovered = new Org(service.url, name, body.key);
+    expect((await recovered.api.get(`/org/${name}`)).status).toBe(200);
+    expect((await recovered.api.post(`/org/${name}/group`, { name: 'made-by-it' })).status).toBe(201);
+  });
+
+  test('is in the event log of the account, by the holder of the root key', async () => {
+    const { name } = await newOrg(service);
+    const { key } = (await recover(name)).body;
+    const log = await new Api(service.url, key).get<{ items: { action: unknown; subject: unknown }[] }>(
+      `/org/${name}/serviceaccount/admin/-eventlog`,
+    );
+    expect(log.body.items[0]).toMatchObject({ action: { type: 'add-key' }, subject: { name: 'root' } });
+    expect(log.text).not.toContain(key);
+  });
+
+  test('repeated with the same Idempotency-Key gives the same key; without one, another', async () => {
+    const { name } = await newOrg(service);
+    const keyed = { 'idempotency-key': 'recover once' };
+    const keys = [await recover(name, keyed), await recover(name, keyed), await recover(name)].map(
+      ({ body }) => body.key,
+    );
+    expect(new Set(keys).size).toBe(2);
+    expect(keys[0]).toBe(keys[1]);
+  });
+
+  test('is for the holder of the root key, and for organizations that exist', async () => {
+    const org = await newOrg(service);
+    expect((await org.api.post(`/org/${org.name}/-recover`, {})).status).toBe(403);
+    expect((await recover('nobody-made-it')).status).toBe(404);
+  });
+});

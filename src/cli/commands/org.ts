@@ -98,6 +98,41 @@ class OrgGet extends OrgCommand {
   }
 }
 
+class OrgRecover extends OrgCommand {
+  static override paths = [['org', 'recover']];
+  static override usage = ApiCommand.Usage({
+    description: 'give an organization that has lost its last key a new one; the token is the root key of the service',
+    details: 'The key is one of the service account `admin`. It is shown this once: store it with `svc login`.',
+    examples: [['A new key', 'svc org recover acme --token "$CONTROL_ROOT_KEY"']],
+  });
+
+  ref = Option.String({ name: 'ref', required: false });
+
+  protected async run(): Promise<number> {
+    const org = await this.requireOrg(this.ref);
+    await this.requireToken();
+    const [client, { path }, { randomUUID }, { isDocument, showResource }, { escapeLine }] = await Promise.all([
+      this.client(),
+      import('../api-client.js'),
+      import('node:crypto'),
+      import('../output/document.js'),
+      import('../escape.js'),
+    ]);
+    const answer = await client.call({
+      method: 'POST',
+      path: path`/org/${org}/-recover`,
+      on: 'api',
+      idempotencyKey: randomUUID(),
+      retry: 'safe',
+    });
+    const { format, terminal } = this;
+    if (isDocument(format)) await showResource(terminal, format, answer);
+    else await terminal.out(`${escapeLine(String((JSON.parse(answer) as ShownOrg).key))}\n`);
+    terminal.note('the key is shown this once: store it now, for example with `svc login`');
+    return EXIT.ok;
+  }
+}
+
 /** `KEY=VALUE` texts as a map; a value may hold further equals signs. */
 function parseTags(tags: readonly string[]): Record<string, string> {
   return Object.fromEntries(
@@ -109,4 +144,4 @@ function parseTags(tags: readonly string[]): Record<string, string> {
   );
 }
 
-export const COMMANDS = [OrgCreate, OrgGet];
+export const COMMANDS = [OrgCreate, OrgGet, OrgRecover];

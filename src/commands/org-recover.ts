@@ -1,0 +1,31 @@
+import { Command, CommandHandler, type ICommandHandler } from '@nestjs/cqrs';
+import { decideRecoverOrg } from '../model/org-recover.js';
+import { type ChangeRequest, ControlChanges } from './control-changes.js';
+import { issuedKey, KeySecrets, keyHash } from './key-secrets.js';
+import type { IssuedKey } from './service-account.js';
+
+export class RecoverOrg extends Command<IssuedKey> {
+  constructor(readonly request: ChangeRequest) {
+    super();
+  }
+}
+
+@CommandHandler(RecoverOrg)
+export class RecoverOrgHandler implements ICommandHandler<RecoverOrg> {
+  constructor(
+    private readonly changes: ControlChanges,
+    private readonly secrets: KeySecrets,
+  ) {}
+
+  async execute({ request }: RecoverOrg): Promise<IssuedKey> {
+    const { org, idempotencyKey } = request;
+    const commandId = this.changes.commandId(request);
+    const key = idempotencyKey === undefined ? this.secrets.random() : this.secrets.derived(commandId);
+    const { events, searchable } = await this.changes.make(
+      request,
+      (read, occasion) => decideRecoverOrg(read, { ...occasion, org, keyHash: keyHash(key) }),
+      commandId,
+    );
+    return { state: issuedKey(events, key), searchable, key };
+  }
+}
