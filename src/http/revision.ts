@@ -4,7 +4,7 @@ import type { Identity, Precondition } from '../model/precondition.js';
 import { ControlRefusal } from '../model/refusal.js';
 import { isObject, mergePatch } from './merge-patch.js';
 import { preconditionOf } from './preconditions.js';
-import { checkBody } from './request-faults.js';
+import { checkBody, checkQuery, noParameters } from './request-faults.js';
 
 type Json = Readonly<Record<string, unknown>>;
 
@@ -71,6 +71,7 @@ function takeApart<Document>(
   readonly changes: Json;
   readonly faults: readonly FieldFault[];
 } {
+  checkQuery(noParameters, request);
   const body = checkBody<Json>(
     (value) => (isObject(value) ? [] : [{ pointer: '', reason: 'must be an object' }]),
     request.body,

@@ -20,8 +20,8 @@ export class QueryResources extends Query<ResourcePage> {
       readonly limit: number;
       readonly cursor?: string;
       readonly reach: Reach;
-      /** What relations may be asked about; of a kind without relations, nothing. */
-      readonly mayView?: MayView;
+      /** What relations may be asked about. */
+      readonly mayView: MayView;
     },
   ) {
     super();
@@ -34,7 +34,7 @@ export class QueryResourcesHandler implements IQueryHandler<QueryResources> {
 
   async execute(query: QueryResources): Promise<ResourcePage> {
     const { kind, org, spec, options } = query;
-    const related = await relationsOf(this.model, kind, org, spec, options.mayView ?? (() => false));
+    const related = await relationsOf(this.model, kind, org, spec, options.mayView);
     const isWanted = (document: Document) =>
       isVisible(query, document) && matches(spec, candidateOf(document, related));
     if (spec.sort) return this.sorted(query, spec.sort, isWanted);
