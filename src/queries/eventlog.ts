@@ -61,7 +61,7 @@ export class GetEventLogHandler implements IQueryHandler<GetEventLog> {
     const { pageSize, page = 1, cursor: given, actionType } = options;
     const resourceId = await this.identifierOf(query);
     const limits = filtersOf({ ...(actionType !== undefined && { actionType }) }, options);
-    const scope = { org, filters: [equal('eventlog', `${kind}/${resourceId}`), ...limits], order: NEWEST };
+    const scope = { org, filters: limits, order: NEWEST, of: { eventlog: kind, resourceId } };
     const cursor = given === undefined ? undefined : decodeCursor(scope, given);
     let before = cursor ? 0 : offsetOf(page, pageSize);
     const atOnce = Math.min(before + pageSize + 1, READ_AT_ONCE);

@@ -8,7 +8,7 @@ import type { Document, ReadModel } from '../read-model/read-model.js';
 import { READ_MODEL } from '../tokens.js';
 import { decodePlace, encodePlace, type SortedPlace } from './cursor.js';
 import { type MayView, type Relation, relationsOf } from './relations.js';
-import { documentsFrom, pageOf, type ResourcePage } from './resource-list.js';
+import { documentsFrom, pageByName, type ResourcePage } from './resource-list.js';
 
 /** The resources of a kind that match, and that the caller may view: by name, or as `sort` says. */
 export class QueryResources extends Query<ResourcePage> {
@@ -39,7 +39,7 @@ export class QueryResourcesHandler implements IQueryHandler<QueryResources> {
       isVisible(query, document) && matches(spec, candidateOf(document, related));
     if (spec.sort) return this.sorted(query, spec.sort, isWanted);
     const { limit, cursor } = options;
-    const { items, next } = await pageOf(this.model, kind, org, {
+    const { items, next } = await pageByName(this.model, kind, org, {
       limit,
       isWanted,
       spec,
