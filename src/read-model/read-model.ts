@@ -250,7 +250,8 @@ export type Filter =
   | { readonly field: string; readonly op: 'in'; readonly values: readonly FieldValue[] };
 
 /**
- * - `{field, direction}`: by the field, then by `id`, both in this direction.
+ * - `{field, direction}`: by the field, then by `id`, both in this direction. The field is the kind's `sort`: an adapter
+ *   may reject any other.
  * - `received`: in the order in which the log took the records, per partition; partitions are merged by their
  *   records' time. Its cursor misses nothing: a record that appears later always comes after it.
  */
