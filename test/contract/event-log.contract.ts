@@ -4,8 +4,6 @@ import { failureCases } from './event-log.failure.js';
 import { type LogFeature, logCases, type OpenLog } from './event-log.harness.js';
 import { readCases } from './event-log.read.js';
 
-export type { EventLogHarness } from './event-log.harness.js';
-
 /**
  * What every adapter of `EventLog` promises, asserted through the port alone. `open` gives a new, empty log a case;
  * `without` names the optional parts that the harness does not have, whose cases are then skipped.

@@ -106,6 +106,10 @@ export function event(n: number, other: Partial<Omit<Create, 'op' | 'kind'>> = {
   return { op: 'create', kind: 'auditevent', ...content, fields };
 }
 
+/** Events `from` to `to - 1`, as partition 0 has them. */
+export const events = (from: number, to: number): Create[] =>
+  Array.from({ length: to - from }, (_, n) => event(from + n));
+
 export function put(id: string, offset: number, other: Partial<Omit<Put, 'op' | 'id'>> = {}): Put {
   const content = { fields: { name: id }, source: `{"at":${offset}}`, org: ORG, place: controlPlace(offset) };
   return { op: 'put', kind: 'serviceaccount', ...content, ...other, id };
@@ -227,5 +231,12 @@ export const throughJson = <T>(value: T): T => (value === undefined ? value : JS
 /** The places of `next`; a partition that is not named stands at 0. */
 export const nextOf = ({ next }: Progress, ...partitions: number[]): number[] =>
   partitions.map((one) => next[one] ?? 0);
+
+/** The number that all topics agree on. */
+export async function generationOf(generation: Generation): Promise<number> {
+  const [audit, control] = [await generation.progress('audit'), await generation.progress('control')];
+  expect(audit.generation).toBe(control.generation);
+  return audit.generation;
+}
 
 export const none: Offsets = {};
