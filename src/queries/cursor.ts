@@ -2,7 +2,7 @@ import { hash } from 'node:crypto';
 import { ControlError } from '../errors.js';
 import { canonicalJson } from '../model/canonical-json.js';
 import type { Scalar } from '../model/query.js';
-import type { Cursor, SearchQuery } from '../read-model/read-model.js';
+import type { Cursor, SearchQuery } from '../read-model/search.js';
 
 /** What a cursor goes on with: it is void for another organization, other filters (in any sequence) or another order. */
 export interface Scope extends Pick<SearchQuery, 'org' | 'filters' | 'order'> {

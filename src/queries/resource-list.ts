@@ -4,7 +4,9 @@ import type { Reach } from '../model/access.js';
 import { linkTo } from '../model/links.js';
 import type { QuerySpec } from '../model/query.js';
 import type { ViewKind } from '../model/views.js';
-import type { Cursor, Document, Order, ReadModel } from '../read-model/read-model.js';
+import type { Document } from '../read-model/document.js';
+import type { ReadModel } from '../read-model/read-model.js';
+import type { Cursor, Order } from '../read-model/search.js';
 import { READ_MODEL } from '../tokens.js';
 import { decodeCursor, encodeCursor } from './cursor.js';
 

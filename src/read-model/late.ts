@@ -1,21 +1,10 @@
 import { ControlError } from '../errors.js';
 import type { Offsets, Topic } from '../event-log/event-log.js';
 import { LateOpening } from '../late.js';
+import type { Document, Outcome, StoredDocument, Write } from './document.js';
 import type { KindName } from './kinds.js';
-import type {
-  Document,
-  LastPage,
-  LastQuery,
-  NextGeneration,
-  Outcome,
-  Page,
-  Progress,
-  ReadModel,
-  ScanRange,
-  SearchQuery,
-  StoredDocument,
-  Write,
-} from './read-model.js';
+import type { NextGeneration, Progress, ReadModel, ScanRange } from './read-model.js';
+import type { LastPage, LastQuery, Page, SearchQuery } from './search.js';
 
 /**
  * A read model that may not be reachable yet. Until it is, everything asked of it is refused, and `missing` says why. For

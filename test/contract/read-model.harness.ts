@@ -1,24 +1,23 @@
 import type { Offsets } from '../../src/event-log/event-log.js';
-import type { KindName } from '../../src/read-model/kinds.js';
 import type {
-  Cursor,
   Document,
   Fields,
-  Generation,
-  NextGeneration,
-  Order,
   Outcome,
   OutcomeCode,
-  Page,
   Place,
+  StoredDocument,
+  Write,
+} from '../../src/read-model/document.js';
+import type { KindName } from '../../src/read-model/kinds.js';
+import type {
+  Generation,
+  NextGeneration,
   Progress,
   ReadModel,
   Retention,
   ScanRange,
-  SearchQuery,
-  StoredDocument,
-  Write,
 } from '../../src/read-model/read-model.js';
+import type { Cursor, Order, Page, SearchQuery } from '../../src/read-model/search.js';
 import { type Case, cases, need, skipped } from './harness.js';
 
 /** A new, empty read model. */
