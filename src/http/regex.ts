@@ -1,26 +1,37 @@
-import { RE2JS, RE2JSException } from 're2js';
+import { RE2JSException, RE2Set } from 're2js';
 import type { FieldFault } from '../errors.js';
 import { characters } from './characters.js';
 
 export const MOST_REGEX_CHARACTERS = 1024;
 
-/** Work is counted in units of about a microsecond. */
-const MOST_WORK = 10_000;
-const MOST_WORK_OF_A_BODY = 400_000;
+/** Of the program of one expression: whoever routes by it has to run it. */
+const MOST_INSTRUCTIONS = 10_000;
 
-const WORK_OF_A_CHARACTER = 2;
+/** What it takes to read an expression is counted in units of about a microsecond. */
+const MOST_WORK = 10_000;
+const MOST_WORK_OF_A_BODY = 50_000;
+
+const WORK_OF_AN_EXPRESSION = 2;
+const WORK_OF_A_CHARACTER = 0.3;
 /** Of those that repetitions add. */
-const WORK_OF_AN_INSTRUCTION = 8;
+const WORK_OF_AN_INSTRUCTION = 0.05;
+/** Of `{0,9}` there are nine: each becomes an expression within the one before. */
+const WORK_OF_AN_OPTION = 0.6;
 /** `\p{...}` stands for hundreds of ranges. */
-const WORK_OF_A_UNICODE_CLASS = 600;
+const WORK_OF_A_UNICODE_CLASS = 150;
+/** `\w`, and `[:word:]`, whose end is looked for in all that follows. */
+const WORK_OF_A_NAMED_CLASS = 3;
 /** Where case does not matter, each character of a range is looked up. */
-const WORK_OF_A_WIDE_RANGE = 14_000;
+const WORK_OF_A_NARROW_RANGE = 3;
+const WORK_OF_A_WIDE_RANGE = 4_000;
 
 /**
- * Checks the regular expressions of one body: that their syntax is RE2's, and that they are small. They are never run.
+ * Checks the regular expressions of one body: that their syntax is RE2's, and that they are small. They are only read:
+ * never compiled, never run.
  *
- * Even reading an expression can take seconds (`(?:.{0,1000})` eighty times over), so what it will take is estimated
- * before, in one pass over the text; what is too large is refused unread. Expressions seen before cost nothing.
+ * Even reading an expression can take seconds (`\pL|` hundreds of times over), and nothing else goes on meanwhile. So what
+ * it will take is estimated before, in one pass over the text, and what is too large is refused unread: alone, or together
+ * with those before it, so that all of a body take about 50 ms at most. Expressions seen before cost nothing.
  */
 export class RegexCheck {
   private readonly known = new Map<string, string | undefined>();
@@ -36,17 +47,22 @@ export class RegexCheck {
 
   private check(regex: string): string | undefined {
     if (characters(regex) > MOST_REGEX_CHARACTERS) return `may have at most ${MOST_REGEX_CHARACTERS} characters`;
-    const work = estimatedWork(regex);
-    if (work > MOST_WORK) return 'is too large: use smaller counted repetitions, and fewer Unicode classes';
+    const { instructions, work } = estimate(regex);
+    if (instructions > MOST_INSTRUCTIONS || work > MOST_WORK) {
+      return 'is too large: use smaller counted repetitions, and fewer Unicode classes';
+    }
     this.work += work;
-    if (this.work > MOST_WORK_OF_A_BODY) return 'is too much together with the regular expressions before it';
+    if (this.work > MOST_WORK_OF_A_BODY) {
+      return 'is too much together with the regular expressions before it: use fewer, or shorter and simpler ones';
+    }
     return syntaxFault(regex);
   }
 }
 
 function syntaxFault(regex: string): string | undefined {
   try {
-    RE2JS.compile(regex);
+    // A set reads what is added to it, and compiles nothing before it is asked for a match.
+    new RE2Set().add(regex);
     return undefined;
   } catch (error) {
     if (!(error instanceof RE2JSException)) throw error;
@@ -64,11 +80,13 @@ export function regexFaults(check: RegexCheck, regex: unknown, pointer: string):
   return reason === undefined ? [] : [{ pointer, reason }];
 }
 
-/** What it takes to read the expression, with or without a sound syntax. */
-function estimatedWork(regex: string): number {
+/** How large the expression's program is at most, and what it takes to read it, with or without a sound syntax. */
+function estimate(regex: string): { readonly instructions: number; readonly work: number } {
   const scan = new Scan(regex);
-  const added = Math.max(0, scan.instructions() - regex.length);
-  return regex.length * WORK_OF_A_CHARACTER + added * WORK_OF_AN_INSTRUCTION + scan.classes;
+  const instructions = scan.instructions();
+  const added = Math.max(0, instructions - regex.length);
+  const text = WORK_OF_AN_EXPRESSION + regex.length * WORK_OF_A_CHARACTER;
+  return { instructions, work: text + added * WORK_OF_AN_INSTRUCTION + scan.work };
 }
 
 /** How many instructions its program has at most, if it is an expression at all. */
@@ -79,13 +97,15 @@ export function mostInstructions(regex: string): number {
 /** One pass over the text of an expression, counting the instructions that its program will have. */
 class Scan {
   private at = 0;
-  /** What the classes take, wherever they stand. */
-  classes = 0;
+  /** What classes and options take, wherever they stand. */
+  work = 0;
   /** Somewhere. */
   private readonly ignoresCase: boolean;
+  private readonly lastNameEnd: number;
 
   constructor(private readonly text: string) {
     this.ignoresCase = /\(\?[A-Za-z-]*i/.test(text);
+    this.lastNameEnd = text.lastIndexOf(':]');
   }
 
   /** Repetitions multiply what they repeat; groups are kept on a list, so depth costs no stack. */
@@ -141,8 +161,10 @@ class Scan {
       return undefined;
     }
     this.at += 1;
+    const options = Math.max(0, most - least);
+    this.work += options * WORK_OF_AN_OPTION;
     // What may be missing takes an instruction more each time.
-    return Math.max(1, least + 2 * Math.max(0, most - least) + 1);
+    return Math.max(1, least + 2 * options + 1);
   }
 
   private digits(): number | undefined {
@@ -164,7 +186,8 @@ class Scan {
     const escaped = this.text[this.at + 1];
     this.at += 2;
     if (escaped === 'Q') return this.quotation();
-    if (escaped === 'p' || escaped === 'P') this.classes += WORK_OF_A_UNICODE_CLASS;
+    if (escaped === 'p' || escaped === 'P') this.work += WORK_OF_A_UNICODE_CLASS;
+    if (escaped !== undefined && 'dDsSwW'.includes(escaped)) this.work += WORK_OF_A_NAMED_CLASS;
     if ((escaped === 'p' || escaped === 'P' || escaped === 'x') && this.text[this.at] === '{') this.passBehind('}');
     return 1;
   }
@@ -182,7 +205,7 @@ class Scan {
     if (this.text[this.at] === ']') this.at += 1;
     while (this.at < this.text.length && this.text[this.at] !== ']') {
       if (this.text[this.at] === '-') this.range();
-      else if (this.text.startsWith('[:', this.at) && this.text.includes(':]', this.at)) this.passBehind(':]');
+      else if (this.text.startsWith('[:', this.at)) this.className();
       else if (this.text[this.at] === '\\') this.escape();
       else this.at += 1;
     }
@@ -190,12 +213,19 @@ class Scan {
     return 1;
   }
 
+  /** `[:alpha:]`; without its end, the characters stand for themselves. */
+  private className(): void {
+    this.work += WORK_OF_A_NAMED_CLASS;
+    if (this.at <= this.lastNameEnd) this.passBehind(':]');
+    else this.at += 1;
+  }
+
   /** Only ranges that leave ASCII are wide. */
   private range(): void {
     this.at += 1;
     const isEscaped = this.text.startsWith('\\x{', this.at);
     const isWide = isEscaped || this.text.charCodeAt(this.at) > 0x7f;
-    if (isWide && this.ignoresCase) this.classes += WORK_OF_A_WIDE_RANGE;
+    if (this.ignoresCase) this.work += isWide ? WORK_OF_A_WIDE_RANGE : WORK_OF_A_NARROW_RANGE;
   }
 
   private passBehind(end: string): void {
