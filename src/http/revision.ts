@@ -1,5 +1,5 @@
 import type { FastifyRequest } from 'fastify';
-import { type FieldFault, validationFailed } from '../errors.js';
+import type { FieldFault } from '../errors.js';
 import type { Identity, Precondition } from '../model/precondition.js';
 import { ControlRefusal } from '../model/refusal.js';
 import { isObject, mergePatch } from './merge-patch.js';
@@ -35,32 +35,36 @@ export interface Revision<Document> {
   readonly expected?: Precondition;
 }
 
-/** PATCH: the body is merged into the document, and the whole then checked. Throws `validation_failed`. */
+/**
+ * PATCH: the body is merged into the document, and the whole then checked. What is wrong with it is told by `revise`, with
+ * every fault at once. Throws `validation_failed` for what is no patch at all.
+ */
 export function patchOf<Document extends object>(request: FastifyRequest, of: Revisable<Document>): Revision<Document> {
   const { changes, faults, ...rest } = takeApart(request, of);
-  if (faults.length > 0) throw validationFailed(faults);
   return {
     ...rest,
     revise: (document) => {
       const expanded = of.expand?.(document, changes) ?? { patch: changes, faults: [] };
       const merged = mergePatch(document, expanded.patch) as Json;
-      const found = [...expanded.faults, ...of.faultsOf(merged)];
-      if (found.length > 0) throw new ControlRefusal('validation_failed', 'the patched document has faults', found);
-      return of.complete(merged);
+      return completed(merged, [...faults, ...expanded.faults], of);
     },
   };
 }
 
-/** PUT: the body is the document; what it leaves out gets its default. Throws `validation_failed`. */
+/** PUT: the body is the document; what it leaves out gets its default. Else as `patchOf`. */
 export function replacementOf<Document extends object>(
   request: FastifyRequest,
   of: Revisable<Document>,
 ): Revision<Document> {
   const { changes, faults, ...rest } = takeApart(request, of);
-  const all = [...faults, ...of.faultsOf(changes)];
-  if (all.length > 0) throw validationFailed(all);
-  const document = of.complete(changes);
-  return { ...rest, revise: () => document };
+  return { ...rest, revise: () => completed(changes, faults, of) };
+}
+
+/** Throws `validation_failed` with what is wrong with the body, and with the document that comes of it. */
+function completed<Document>(body: Json, faults: readonly FieldFault[], of: Revisable<Document>): Document {
+  const all = [...faults, ...of.faultsOf(body)];
+  if (all.length > 0) throw new ControlRefusal('validation_failed', 'the document has faults', all);
+  return of.complete(body);
 }
 
 /** What the body changes, and what it only repeats: the service assigned it when the resource was read. */
@@ -83,9 +87,6 @@ function takeApart<Document>(
     faults.push({ pointer: '/version', reason: 'must be a whole number' });
   }
   const repeated = identity.filter((name) => Object.hasOwn(rest, name));
-  for (const name of repeated) {
-    if (typeof rest[name] !== 'string') faults.push({ pointer: `/${name}`, reason: 'must be a string' });
-  }
   const expected = faults.length === 0 ? preconditionOf(request, version as number | undefined) : undefined;
   return {
     faults,

@@ -1,5 +1,8 @@
 import { ref } from '../documented.js';
-import { array, count, map, object, text, time, uuid } from './parts.js';
+import { MOST_RETENTION_DAYS } from '../dto/auditctx.js';
+import { array, count, map, object, readBefore, text, time, uuid } from './parts.js';
+
+const retentionDays = { type: ['integer', 'null'], minimum: 1, maximum: MOST_RETENTION_DAYS };
 
 /** What is published and what is read of it. `event` is the shape of a publication's members. */
 export function auditSchemas(event: Record<string, object>): Record<string, Record<string, unknown>> {
@@ -50,7 +53,7 @@ export function auditSchemas(event: Record<string, object>): Record<string, Reco
         kind: { const: 'auditctx' },
         id: uuid,
         name: text,
-        retentionDays: { type: ['integer', 'null'], minimum: 1 },
+        retentionDays,
         count,
         version: { type: 'integer', minimum: 1 },
         created: time,
@@ -59,6 +62,12 @@ export function auditSchemas(event: Record<string, object>): Record<string, Reco
       },
       ['id', 'version', 'created', 'lastModified'],
     ),
+    AuditContextReplacement: object({ ...readBefore, kind: { const: 'auditctx' }, name: text, count, retentionDays }, [
+      ...Object.keys(readBefore),
+      'kind',
+      'name',
+      'count',
+    ]),
     AuditContextList: object({
       kind: { const: 'list' },
       itemKind: { const: 'auditctx' },
