@@ -29,8 +29,11 @@ interface Expanded {
   readonly faults: readonly FieldFault[];
 }
 
+/** A change by a document, as commands take it. */
 export interface Revision<Document> {
+  /** Throws `ControlRefusal` with what is wrong with the body and with what would come of it. */
   readonly revise: (document: Document) => Document;
+  /** What the body says of the resource beside that, for the decision to compare. */
   readonly identity: Identity;
   readonly expected?: Precondition;
 }
