@@ -44,8 +44,8 @@ export const ERRORS = {
     remedy: 'Choose another name, or read the existing resource.',
   },
   conflict: {
-    when: 'Concurrent changes kept winning, or the current state does not allow the change.',
-    remedy: 'Read the resource again and repeat the change.',
+    when: 'Concurrent changes kept winning, or the current state does not allow the change, or the change would take along more groups and policies than one record holds.',
+    remedy: 'Do what the message says; or read the resource again and repeat the change.',
   },
   builtin_resource: {
     when: 'The change would delete or hollow out what every organization has: a built-in group or policy, the last superuser.',

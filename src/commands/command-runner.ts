@@ -33,8 +33,8 @@ export interface Applied {
  * Carries a command to its outcome: decide on the folded state, append one record that names the versions it rests on,
  * and let the log's order say whether it holds. Returns when the record is applied in this process's fold.
  *
- * Throws the decision's refusal, `conflict` when others keep winning, `idempotency_conflict`, `log_unavailable`, or
- * `outcome_unknown`: then a retry with the same command id tells.
+ * Throws the decision's refusal, `conflict` when others keep winning or the change is more than one record holds,
+ * `idempotency_conflict`, `log_unavailable`, or `outcome_unknown`: then a retry with the same command id tells.
  */
 export class CommandRunner {
   private readonly queues = new Map<string, Promise<unknown>>();
@@ -119,9 +119,19 @@ export class CommandRunner {
       return position?.offset;
     } catch (error) {
       if (error instanceof ControlError && error.code === 'outcome_unknown') return undefined;
+      if (error instanceof ControlError && error.code === 'payload_too_large') throw tooMuchAtOnce(record, error);
       throw error;
     }
   }
+}
+
+/** Of a change that takes many others along: no request is as large as one record may be. */
+function tooMuchAtOnce({ events }: ControlRecord, cause: ControlError): ControlError {
+  const resources = events.filter((event) => 'auditId' in event).length;
+  const message =
+    `the change would alter ${resources} resources at once, which is more than one record holds; nothing was changed. ` +
+    'Take what it is about out of the groups and policies that name it, a few at a time, and then repeat it';
+  return new ControlError('conflict', message, { resources }, { cause });
 }
 
 function attempted(command: ControlCommand, read: Read): ControlEvent[] | ControlRefusal {

@@ -1,56 +1,25 @@
-import { setTimeout as delay } from 'node:timers/promises';
 import { ControlError } from '../errors.js';
-import {
-  type Batch,
-  type Consumer,
-  type EventLog,
-  type LogEntry,
-  type Offsets,
-  type Position,
-  StoreUnusable,
-  type Topic,
-} from './event-log.js';
-
-const RETRY_MS = 1_000;
+import { LateOpening } from '../late.js';
+import type { Batch, Consumer, EventLog, LogEntry, Offsets, Position, Topic } from './event-log.js';
 
 /**
- * A log that may not be reachable yet: opened in the background, again and again until it is. Meanwhile appends are
- * refused, readers wait, and `missing` says why. A log that can be reached and cannot be used is not waited for:
- * `opened` rejects.
+ * A log that may not be reachable yet. Until it is, appends are refused, readers wait, and `missing` says why. For one
+ * that can be reached and cannot be used, `opened` rejects.
  */
 export class LateEventLog implements EventLog {
-  private log: EventLog | undefined;
-  private reason = 'not tried yet';
-  private readonly stop = new AbortController();
-  readonly opened: Promise<EventLog>;
+  private readonly opening: LateOpening<EventLog>;
 
-  constructor(
-    private readonly name: string,
-    open: () => Promise<EventLog>,
-  ) {
-    this.opened = this.keepOpening(open);
-    this.opened.catch(() => undefined);
+  constructor(name: string, open: () => Promise<EventLog>) {
+    this.opening = new LateOpening(name, open);
   }
 
-  private async keepOpening(open: () => Promise<EventLog>): Promise<EventLog> {
-    for (;;) {
-      this.stop.signal.throwIfAborted();
-      try {
-        const log = await open();
-        if (this.stop.signal.aborted) await log.close();
-        this.log = log;
-        return log;
-      } catch (error) {
-        if (error instanceof StoreUnusable) throw error;
-        this.reason = (error as Error).message;
-      }
-      await delay(RETRY_MS, undefined, { signal: this.stop.signal });
-    }
+  get opened(): Promise<EventLog> {
+    return this.opening.opened;
   }
 
   /** Why the log cannot be used at the moment; undefined when it can. */
   get missing(): string | undefined {
-    return this.log ? undefined : `${this.name} cannot be reached: ${this.reason}`;
+    return this.opening.missing;
   }
 
   get id(): string {
@@ -58,7 +27,7 @@ export class LateEventLog implements EventLog {
   }
 
   get pending(): EventLog['pending'] {
-    return this.log?.pending ?? { entries: 0, bytes: 0 };
+    return this.opening.store?.pending ?? { entries: 0, bytes: 0 };
   }
 
   async append(entries: readonly LogEntry[]): Promise<Position[]> {
@@ -70,32 +39,21 @@ export class LateEventLog implements EventLog {
   }
 
   async *read(topic: Topic, from: Offsets, signal: AbortSignal): AsyncGenerator<Batch> {
-    const log = await this.untilOpened(signal);
+    const log = await this.opening.before(signal);
     if (log) yield* log.read(topic, from, signal);
   }
 
   async consume(topic: Topic, consumer: Consumer, signal: AbortSignal): Promise<void> {
-    const log = await this.untilOpened(signal);
+    const log = await this.opening.before(signal);
     await log?.consume(topic, consumer, signal);
   }
 
-  async close(): Promise<void> {
-    this.stop.abort();
-    await this.opened.catch(() => undefined);
-    await this.log?.close();
+  close(): Promise<void> {
+    return this.opening.close();
   }
 
   private now(): EventLog {
-    if (this.log) return this.log;
+    if (this.opening.store) return this.opening.store;
     throw new ControlError('log_unavailable', this.missing ?? 'the log is closed');
-  }
-
-  /** Undefined when the signal aborts before. */
-  private untilOpened(signal: AbortSignal): Promise<EventLog | undefined> {
-    return new Promise((resolve, reject) => {
-      if (signal.aborted) return resolve(undefined);
-      signal.addEventListener('abort', () => resolve(undefined), { once: true });
-      this.opened.then(resolve, (error) => (this.stop.signal.aborted ? resolve(undefined) : reject(error)));
-    });
   }
 }

@@ -11,7 +11,8 @@ import { Documented } from './documented.js';
 import { compileShape } from './dto/compiled.js';
 import { AccessReportDto } from './dto/policy.js';
 import { checkContextName, checkQuery } from './request-faults.js';
-import { ORG_PATH, type OrgPath, type RefPath, sendJson } from './resources.js';
+import { sendJson } from './resource-answers.js';
+import { ORG_PATH, type OrgPath, type RefPath } from './resources.js';
 
 const reportFaults = compileShape(AccessReportDto);
 

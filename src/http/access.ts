@@ -43,6 +43,7 @@ declare module 'fastify' {
     access?: Access;
     maxBytes?: number;
     unparsed?: boolean;
+    bodyOptional?: boolean;
   }
 }
 
@@ -52,6 +53,8 @@ export interface BodyOptions {
   readonly maxBytes?: number;
   /** The route parses the body itself. */
   readonly unparsed?: boolean;
+  /** The body may be left out, as that of every DELETE. */
+  readonly bodyOptional?: boolean;
 }
 
 /** Declares who may call the route, and what its body may be. A route without it stops the start. */

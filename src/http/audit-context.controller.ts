@@ -2,7 +2,7 @@ import { Controller, Get, Put, Req, Res } from '@nestjs/common';
 import { CommandBus, QueryBus } from '@nestjs/cqrs';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { EditAuditContext } from '../commands/auditctx-edit.js';
-import { validationFailed } from '../errors.js';
+import type { AuditContextSettings } from '../model/auditctx.js';
 import { GetAuditContext } from '../queries/auditctx-get.js';
 import { type AuditContext, ListAuditContexts } from '../queries/auditctx-list.js';
 import { Guarded, onOne, onSome } from './access.js';
@@ -10,10 +10,18 @@ import { callerOf } from './caller.js';
 import { Documented } from './documented.js';
 import { AuditContextSettingsDto } from './dto/auditctx.js';
 import { compileShape } from './dto/compiled.js';
-import { entityTag, preconditionOf } from './preconditions.js';
-import { checkBody, checkContext, checkContextName, checkQuery, noParameters } from './request-faults.js';
+import { entityTag } from './preconditions.js';
+import { checkContext, checkContextName, checkQuery, noParameters } from './request-faults.js';
+import { type Revisable, replacementOf } from './revision.js';
 
-const bodyFaults = compileShape(AuditContextSettingsDto);
+/** Sent as it was read, or the retention alone. */
+const SETTINGS: Revisable<AuditContextSettings> = {
+  kind: 'auditctx',
+  faultsOf: compileShape(AuditContextSettingsDto),
+  complete: ({ retentionDays }) => ({ retentionDays: retentionDays as number | null }),
+  identity: ['id', 'name', 'created'],
+  shown: ['count'],
+};
 
 const CONTEXT_PATH = { org: 'name of the organization', contextName: 'name of the audit context' };
 
@@ -68,28 +76,15 @@ export class AuditContextController {
     summary: 'Set for how many days the events of an audit context are served; null: for ever',
     path: CONTEXT_PATH,
     conditional: true,
-    body: { 'application/json': 'AuditContextSettingsDto' },
+    body: { 'application/json': 'AuditContextReplacement' },
     answers: { 200: 'AuditContext', 202: 'AuditContext' },
     errors: ['conflict', 'precondition_failed', 'log_unavailable', 'outcome_unknown'],
   })
   async put(@Req() request: FastifyRequest, @Res() reply: FastifyReply): Promise<void> {
     const { org, contextName: name } = request.params as ContextPath;
     checkContext(name);
-    checkQuery(noParameters, request);
-    const body = checkBody<AuditContextSettingsDto>(bodyFaults, request.body);
-    if (body.name !== undefined && body.name !== name) {
-      throw validationFailed([{ pointer: '/name', reason: 'must be the name in the path' }]);
-    }
-    const { retentionDays, id, created, version } = body;
-    const expected = preconditionOf(request, version);
-    const settings = {
-      org,
-      name,
-      retentionDays,
-      identity: { ...(id !== undefined && { id }), ...(created !== undefined && { created }) },
-      ...(expected !== undefined && { expected }),
-    };
-    const searchable = await this.commands.execute(new EditAuditContext(settings, callerOf(request)));
+    const edit = replacementOf(request, SETTINGS);
+    const searchable = await this.commands.execute(new EditAuditContext(org, name, edit, callerOf(request)));
     reply.code(searchable ? 200 : 202);
     sendContext(reply, org, await this.queries.execute(new GetAuditContext(org, name)));
   }

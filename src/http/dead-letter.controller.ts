@@ -47,7 +47,7 @@ export class DeadLetterController {
   /** The records are appended to their topic once more, byte for byte, and taken up by the rules of today. */
   @Post('-replay')
   @HttpCode(200)
-  @Guarded('root')
+  @Guarded('root', { bodyOptional: true })
   @Documented({
     summary: 'Replay dead letters: those of these places, or all that were not replayed',
     body: { 'application/json': 'ReplayDto' },

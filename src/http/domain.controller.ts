@@ -5,34 +5,27 @@ import { ControlState } from '../commands/control-state.js';
 import { CreateDomain, DeleteDomain, EditDomain } from '../commands/domain.js';
 import type { DomainDocument } from '../model/domain.js';
 import { completedSpec, type SentDomainSpec } from '../model/domain-spec.js';
-import { viewOf } from '../model/views.js';
-import { GetResource } from '../queries/resource-get.js';
-import { ListResources } from '../queries/resource-list.js';
-import { QueryResources } from '../queries/resource-query.js';
 import { Guarded, onAll, onOne, onSome } from './access.js';
 import { Documented } from './documented.js';
 import type { CreateDomainDto, DomainDto } from './dto/domain.js';
 import { createDomainFaults, domainFaults } from './dto/domain-rules.js';
 import { ResourceListDto } from './dto/resource.js';
-import { preconditionOf } from './preconditions.js';
-import { checkQueryBody } from './query-body.js';
 import { RegexCheck } from './regex.js';
 import { checkBody, checkQuery, noParameters } from './request-faults.js';
+import { sendChanged, sendCreated } from './resource-answers.js';
 import {
+  CHANGE_ERRORS,
   changeRequest,
+  deleteResource,
+  getResource,
+  listResources,
   ORG_PATH,
-  type OrgPath,
-  pageOf,
+  queryResources,
   type RefPath,
-  sendChanged,
-  sendCreated,
-  sendList,
-  sendResource,
 } from './resources.js';
-import { patchOf, type Revisable, type Revision, replacementOf } from './revision.js';
+import { patchOf, type Revisable, replacementOf } from './revision.js';
 
 const REF_PATH = { ...ORG_PATH, ref: 'name of the domain' };
-const CHANGE_ERRORS = ['conflict', 'log_unavailable', 'outcome_unknown'] as const;
 
 /** Of descriptions; the longest names are longer. */
 const DESCRIPTION_LENGTH = 250;
@@ -81,8 +74,7 @@ export class DomainController {
       request.body,
     );
     const command = new CreateDomain(changeRequest(request), name, completed(name, document));
-    const { state, searchable } = await this.commands.execute(command);
-    sendCreated(reply, viewOf('domain', state, this.state.read), searchable);
+    sendCreated(reply, 'domain', await this.commands.execute(command), this.state.read);
   }
 
   @Get()
@@ -94,10 +86,8 @@ export class DomainController {
     answers: { 200: 'DomainList' },
     errors: ['validation_failed', 'invalid_cursor'],
   })
-  async list(@Req() request: FastifyRequest, @Res() reply: FastifyReply): Promise<void> {
-    const { org } = request.params as OrgPath;
-    const options = { ...pageOf(request), reach: request.reach };
-    sendList(request, reply, 'domain', await this.queries.execute(new ListResources('domain', org, options)));
+  list(@Req() request: FastifyRequest, @Res() reply: FastifyReply): Promise<void> {
+    return listResources(this.queries, 'domain', request, reply);
   }
 
   @Get(':ref')
@@ -109,10 +99,8 @@ export class DomainController {
     headers: { etag: 'its version' },
     errors: ['validation_failed', 'not_found'],
   })
-  async get(@Req() request: FastifyRequest, @Res() reply: FastifyReply): Promise<void> {
-    const { org, ref } = request.params as RefPath;
-    checkQuery(noParameters, request);
-    sendResource(reply, await this.queries.execute(new GetResource('domain', org, ref)));
+  get(@Req() request: FastifyRequest, @Res() reply: FastifyReply): Promise<void> {
+    return getResource(this.queries, 'domain', request, reply);
   }
 
   @Patch(':ref')
@@ -128,8 +116,8 @@ export class DomainController {
   })
   async patch(@Req() request: FastifyRequest, @Res() reply: FastifyReply): Promise<void> {
     const { ref } = request.params as RefPath;
-    checkQuery(noParameters, request);
-    return this.edit(request, reply, patchOf(request, revisable(ref)));
+    const command = new EditDomain(changeRequest(request), ref, patchOf(request, revisable(ref)));
+    sendChanged(reply, 'domain', await this.commands.execute(command), this.state.read);
   }
 
   @Put(':ref')
@@ -145,8 +133,8 @@ export class DomainController {
   })
   async replace(@Req() request: FastifyRequest, @Res() reply: FastifyReply): Promise<void> {
     const { ref } = request.params as RefPath;
-    checkQuery(noParameters, request);
-    return this.edit(request, reply, replacementOf(request, revisable(ref)));
+    const command = new EditDomain(changeRequest(request), ref, replacementOf(request, revisable(ref)));
+    sendChanged(reply, 'domain', await this.commands.execute(command), this.state.read);
   }
 
   @Delete(':ref')
@@ -158,11 +146,8 @@ export class DomainController {
     answers: { 204: 'Nothing' },
     errors: ['validation_failed', 'not_found', 'precondition_failed', ...CHANGE_ERRORS],
   })
-  async delete(@Req() request: FastifyRequest, @Res() reply: FastifyReply): Promise<void> {
-    const { ref } = request.params as RefPath;
-    checkQuery(noParameters, request);
-    await this.commands.execute(new DeleteDomain(changeRequest(request), ref, preconditionOf(request)));
-    reply.code(204).send();
+  delete(@Req() request: FastifyRequest, @Res() reply: FastifyReply): Promise<void> {
+    return deleteResource(this.commands, DeleteDomain, request, reply);
   }
 
   @Post('-query')
@@ -175,18 +160,7 @@ export class DomainController {
     answers: { 200: 'DomainList' },
     errors: ['invalid_cursor'],
   })
-  async query(@Req() request: FastifyRequest, @Res() reply: FastifyReply): Promise<void> {
-    const { org } = request.params as OrgPath;
-    const { spec, fetch } = checkQueryBody(request, 'domain');
-    const options = { ...pageOf(request), reach: request.reach };
-    const page = await this.queries.execute(new QueryResources('domain', org, spec, options));
-    sendList(request, reply, 'domain', page, fetch);
-  }
-
-  private async edit(request: FastifyRequest, reply: FastifyReply, revision: Revision<DomainDocument>): Promise<void> {
-    const { ref } = request.params as RefPath;
-    const command = new EditDomain(changeRequest(request), ref, revision);
-    const { state, searchable } = await this.commands.execute(command);
-    sendChanged(reply, viewOf('domain', state, this.state.read), searchable);
+  query(@Req() request: FastifyRequest, @Res() reply: FastifyReply): Promise<void> {
+    return queryResources(this.queries, this.state, 'domain', request, reply);
   }
 }

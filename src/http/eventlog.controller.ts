@@ -11,7 +11,8 @@ import { EventLogDto } from './dto/eventlog.js';
 import { eventsEnvelope, type Link } from './envelope.js';
 import { eventTimes } from './event-times.js';
 import { checkQuery } from './request-faults.js';
-import { ORG_PATH, type RefPath, sendJson } from './resources.js';
+import { sendJson } from './resource-answers.js';
+import { ORG_PATH, type RefPath } from './resources.js';
 
 const logFaults = compileShape(EventLogDto);
 

@@ -5,35 +5,28 @@ import { ControlState } from '../commands/control-state.js';
 import { CreateGroup, DeleteGroup, EditGroup } from '../commands/group.js';
 import type { GroupDocument, MemberQuery } from '../model/group.js';
 import { memberLink, usersOf } from '../model/principals.js';
-import { viewOf } from '../model/views.js';
-import { GetResource } from '../queries/resource-get.js';
-import { ListResources } from '../queries/resource-list.js';
-import { QueryResources } from '../queries/resource-query.js';
 import { Guarded, onAll, onOne, onSome } from './access.js';
 import { Documented } from './documented.js';
 import { compileShape } from './dto/compiled.js';
 import { CreateGroupDto, GroupDto, type MemberQueryDto } from './dto/group.js';
 import { ResourceListDto } from './dto/resource.js';
 import { patchedList } from './merge-patch.js';
-import { preconditionOf } from './preconditions.js';
-import { checkQueryBody, specFaults } from './query-body.js';
+import { specFaults } from './query-body.js';
 import { checkBody, checkQuery, noParameters } from './request-faults.js';
+import { sendChanged, sendCreated } from './resource-answers.js';
 import {
+  CHANGE_ERRORS,
   changeRequest,
+  deleteResource,
+  getResource,
+  listResources,
   ORG_PATH,
-  type OrgPath,
-  pageOf,
+  queryResources,
   type RefPath,
-  sendChanged,
-  sendCreated,
-  sendList,
-  sendResource,
-  viewableBy,
 } from './resources.js';
-import { patchOf, type Revisable, type Revision, replacementOf } from './revision.js';
+import { patchOf, type Revisable, replacementOf } from './revision.js';
 
 const REF_PATH = { ...ORG_PATH, ref: 'name of the group' };
-const CHANGE_ERRORS = ['conflict', 'log_unavailable', 'outcome_unknown'] as const;
 
 const groupShape = compileShape(GroupDto);
 const groupFaults = (document: unknown) => {
@@ -100,8 +93,7 @@ export class GroupController {
     checkQuery(noParameters, request);
     const { name, ...document } = checkBody<CreateGroupDto>(createFaults, request.body);
     const command = new CreateGroup(changeRequest(request), name, completed(name, document));
-    const { state, searchable } = await this.commands.execute(command);
-    sendCreated(reply, viewOf('group', state, this.state.read), searchable);
+    sendCreated(reply, 'group', await this.commands.execute(command), this.state.read);
   }
 
   @Get()
@@ -113,10 +105,8 @@ export class GroupController {
     answers: { 200: 'GroupList' },
     errors: ['validation_failed', 'invalid_cursor'],
   })
-  async list(@Req() request: FastifyRequest, @Res() reply: FastifyReply): Promise<void> {
-    const { org } = request.params as OrgPath;
-    const options = { ...pageOf(request), reach: request.reach };
-    sendList(request, reply, 'group', await this.queries.execute(new ListResources('group', org, options)));
+  list(@Req() request: FastifyRequest, @Res() reply: FastifyReply): Promise<void> {
+    return listResources(this.queries, 'group', request, reply);
   }
 
   @Get(':ref')
@@ -128,10 +118,8 @@ export class GroupController {
     headers: { etag: 'its version' },
     errors: ['validation_failed', 'not_found'],
   })
-  async get(@Req() request: FastifyRequest, @Res() reply: FastifyReply): Promise<void> {
-    const { org, ref } = request.params as RefPath;
-    checkQuery(noParameters, request);
-    sendResource(reply, await this.queries.execute(new GetResource('group', org, ref)));
+  get(@Req() request: FastifyRequest, @Res() reply: FastifyReply): Promise<void> {
+    return getResource(this.queries, 'group', request, reply);
   }
 
   @Patch(':ref')
@@ -148,12 +136,12 @@ export class GroupController {
   })
   async patch(@Req() request: FastifyRequest, @Res() reply: FastifyReply): Promise<void> {
     const { org, ref } = request.params as RefPath;
-    checkQuery(noParameters, request);
     const keys = () => {
       const findUser = usersOf(this.state.read, org);
       return (link: string) => memberLink(this.state.read, org, link, findUser) ?? link;
     };
-    return this.edit(request, reply, patchOf(request, revisable(ref, keys)));
+    const command = new EditGroup(changeRequest(request), ref, patchOf(request, revisable(ref, keys)));
+    sendChanged(reply, 'group', await this.commands.execute(command), this.state.read);
   }
 
   @Put(':ref')
@@ -169,8 +157,8 @@ export class GroupController {
   })
   async replace(@Req() request: FastifyRequest, @Res() reply: FastifyReply): Promise<void> {
     const { ref } = request.params as RefPath;
-    checkQuery(noParameters, request);
-    return this.edit(request, reply, replacementOf(request, revisable(ref)));
+    const command = new EditGroup(changeRequest(request), ref, replacementOf(request, revisable(ref)));
+    sendChanged(reply, 'group', await this.commands.execute(command), this.state.read);
   }
 
   @Delete(':ref')
@@ -182,11 +170,8 @@ export class GroupController {
     answers: { 204: 'Nothing' },
     errors: ['validation_failed', 'not_found', 'builtin_resource', 'precondition_failed', ...CHANGE_ERRORS],
   })
-  async delete(@Req() request: FastifyRequest, @Res() reply: FastifyReply): Promise<void> {
-    const { ref } = request.params as RefPath;
-    checkQuery(noParameters, request);
-    await this.commands.execute(new DeleteGroup(changeRequest(request), ref, preconditionOf(request)));
-    reply.code(204).send();
+  delete(@Req() request: FastifyRequest, @Res() reply: FastifyReply): Promise<void> {
+    return deleteResource(this.commands, DeleteGroup, request, reply);
   }
 
   @Post('-query')
@@ -199,18 +184,7 @@ export class GroupController {
     answers: { 200: 'GroupList' },
     errors: ['invalid_cursor'],
   })
-  async query(@Req() request: FastifyRequest, @Res() reply: FastifyReply): Promise<void> {
-    const { org } = request.params as OrgPath;
-    const { spec, fetch } = checkQueryBody(request, 'group');
-    const options = { ...pageOf(request), reach: request.reach, mayView: viewableBy(request, this.state) };
-    const page = await this.queries.execute(new QueryResources('group', org, spec, options));
-    sendList(request, reply, 'group', page, fetch);
-  }
-
-  private async edit(request: FastifyRequest, reply: FastifyReply, revision: Revision<GroupDocument>): Promise<void> {
-    const { ref } = request.params as RefPath;
-    const command = new EditGroup(changeRequest(request), ref, revision);
-    const { state, searchable } = await this.commands.execute(command);
-    sendChanged(reply, viewOf('group', state, this.state.read), searchable);
+  query(@Req() request: FastifyRequest, @Res() reply: FastifyReply): Promise<void> {
+    return queryResources(this.queries, this.state, 'group', request, reply);
   }
 }

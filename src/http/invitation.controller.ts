@@ -4,9 +4,6 @@ import type { FastifyReply, FastifyRequest } from 'fastify';
 import { ControlState } from '../commands/control-state.js';
 import { AcceptInvitation, InviteUsers, RevokeInvitation } from '../commands/invitation.js';
 import { ControlError, type FieldFault } from '../errors.js';
-import { viewOf } from '../model/views.js';
-import { GetResource } from '../queries/resource-get.js';
-import { ListResources } from '../queries/resource-list.js';
 import { Guarded, onAll } from './access.js';
 import { addressOf } from './caller.js';
 import { Documented } from './documented.js';
@@ -14,22 +11,19 @@ import { compileShape } from './dto/compiled.js';
 import { AcceptInvitationDto, InviteUsersDto, MOST_INVITED } from './dto/invitation.js';
 import { ResourceListDto } from './dto/resource.js';
 import { errorBody } from './error-body.js';
-import { preconditionOf } from './preconditions.js';
 import { checkBody, checkIdempotencyKey, checkQuery, noParameters } from './request-faults.js';
+import { sendCreated, sendJson } from './resource-answers.js';
 import {
+  CHANGE_ERRORS,
   changeRequest,
+  deleteResource,
+  getResource,
+  listResources,
   ORG_PATH,
-  type OrgPath,
-  pageOf,
   type RefPath,
-  sendCreated,
-  sendJson,
-  sendList,
-  sendResource,
 } from './resources.js';
 
 const REF_PATH = { ...ORG_PATH, ref: 'id of the invitation' };
-const CHANGE_ERRORS = ['conflict', 'log_unavailable', 'outcome_unknown'] as const;
 
 /** Of a route that asks for no key, bodies are short. */
 const ACCEPTANCE_BYTES = 4 * 1024;
@@ -96,10 +90,8 @@ export class InvitationController {
     answers: { 200: 'InvitationList' },
     errors: ['validation_failed', 'invalid_cursor'],
   })
-  async list(@Req() request: FastifyRequest, @Res() reply: FastifyReply): Promise<void> {
-    const { org } = request.params as OrgPath;
-    const options = { ...pageOf(request), reach: request.reach };
-    sendList(request, reply, 'invitation', await this.queries.execute(new ListResources('invitation', org, options)));
+  list(@Req() request: FastifyRequest, @Res() reply: FastifyReply): Promise<void> {
+    return listResources(this.queries, 'invitation', request, reply);
   }
 
   @Get('invitation/:ref')
@@ -111,10 +103,8 @@ export class InvitationController {
     headers: { etag: 'its version' },
     errors: ['validation_failed', 'not_found'],
   })
-  async get(@Req() request: FastifyRequest, @Res() reply: FastifyReply): Promise<void> {
-    const { org, ref } = request.params as RefPath;
-    checkQuery(noParameters, request);
-    sendResource(reply, await this.queries.execute(new GetResource('invitation', org, ref)));
+  get(@Req() request: FastifyRequest, @Res() reply: FastifyReply): Promise<void> {
+    return getResource(this.queries, 'invitation', request, reply);
   }
 
   @Delete('invitation/:ref')
@@ -126,11 +116,8 @@ export class InvitationController {
     answers: { 204: 'Nothing' },
     errors: ['validation_failed', 'not_found', 'precondition_failed', ...CHANGE_ERRORS],
   })
-  async revoke(@Req() request: FastifyRequest, @Res() reply: FastifyReply): Promise<void> {
-    const { ref } = request.params as RefPath;
-    checkQuery(noParameters, request);
-    await this.commands.execute(new RevokeInvitation(changeRequest(request), ref, preconditionOf(request)));
-    reply.code(204).send();
+  revoke(@Req() request: FastifyRequest, @Res() reply: FastifyReply): Promise<void> {
+    return deleteResource(this.commands, RevokeInvitation, request, reply);
   }
 
   /** 201 when reads show the user; 202 when it is made, but the wait for the views ran out. */
@@ -157,6 +144,6 @@ export class InvitationController {
     const command = new AcceptInvitation({ org, invitation, code, name }, from, checkIdempotencyKey(request));
     const { user, key, searchable } = await this.commands.execute(command);
     reply.header('cache-control', 'no-store');
-    sendCreated(reply, viewOf('user', user, this.state.read), searchable, { key });
+    sendCreated(reply, 'user', { state: user, searchable }, this.state.read, { key });
   }
 }

@@ -1,7 +1,7 @@
 import type { FastifyReply } from 'fastify';
 import type { IssuedKey } from '../commands/service-account.js';
 import { keyViewOf } from '../model/views.js';
-import { sendJson } from './resources.js';
+import { sendJson } from './resource-answers.js';
 
 /** 201 when reads show the key; 202 when it is issued, and works, but the wait for the views ran out. */
 export function sendIssuedKey(reply: FastifyReply, { state, searchable, key }: IssuedKey): void {

@@ -22,7 +22,7 @@ export class MaintenanceController {
   /** Reads and writes go on meanwhile. */
   @Post('-rebuild')
   @HttpCode(202)
-  @Guarded('root')
+  @Guarded('root', { bodyOptional: true })
   @Documented({
     summary: 'Begin to fill the read model anew from the log, in place of the one that serves',
     answers: { 202: 'RebuildJob' },
@@ -51,7 +51,7 @@ export class MaintenanceController {
   /** Only what was indexed when it begins is compared. With `repair`, what differs is written as the log says. */
   @Post('-reconcile')
   @HttpCode(202)
-  @Guarded('root')
+  @Guarded('root', { bodyOptional: true })
   @Documented({
     summary: 'Begin to compare the read model with the log, and to repair it if so asked',
     body: { 'application/json': 'ReconcileDto' },

@@ -55,7 +55,7 @@ export class OrgController {
   }
 
   @Post(':org/-recover')
-  @Guarded('root')
+  @Guarded('root', { bodyOptional: true })
   @Documented({
     summary:
       'Give an organization that has lost its last key a new one of its service account `admin`, shown this once',

@@ -4,7 +4,8 @@ import { permissionsOn, type TargetKind } from '../model/permission.js';
 import { Guarded } from './access.js';
 import { Documented } from './documented.js';
 import { checkQuery, noParameters } from './request-faults.js';
-import { ORG_PATH, sendJson } from './resources.js';
+import { sendJson } from './resource-answers.js';
+import { ORG_PATH } from './resources.js';
 
 function PermissionsOn(kind: TargetKind): MethodDecorator {
   return applyDecorators(

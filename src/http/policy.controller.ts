@@ -4,33 +4,26 @@ import type { FastifyReply, FastifyRequest } from 'fastify';
 import { ControlState } from '../commands/control-state.js';
 import { CreatePolicy, DeletePolicy, EditPolicy } from '../commands/policy.js';
 import type { PolicyDocument } from '../model/policy.js';
-import { viewOf } from '../model/views.js';
-import { GetResource } from '../queries/resource-get.js';
-import { ListResources } from '../queries/resource-list.js';
-import { QueryResources } from '../queries/resource-query.js';
 import { Guarded, onAll, onOne, onSome } from './access.js';
 import { Documented } from './documented.js';
 import { compileShape } from './dto/compiled.js';
 import { CreatePolicyDto, PolicyDto } from './dto/policy.js';
 import { ResourceListDto } from './dto/resource.js';
-import { preconditionOf } from './preconditions.js';
-import { checkQueryBody } from './query-body.js';
 import { checkBody, checkQuery, noParameters } from './request-faults.js';
+import { sendChanged, sendCreated } from './resource-answers.js';
 import {
+  CHANGE_ERRORS,
   changeRequest,
+  deleteResource,
+  getResource,
+  listResources,
   ORG_PATH,
-  type OrgPath,
-  pageOf,
+  queryResources,
   type RefPath,
-  sendChanged,
-  sendCreated,
-  sendList,
-  sendResource,
 } from './resources.js';
-import { patchOf, type Revisable, type Revision, replacementOf } from './revision.js';
+import { patchOf, type Revisable, replacementOf } from './revision.js';
 
 const REF_PATH = { ...ORG_PATH, ref: 'name of the policy' };
-const CHANGE_ERRORS = ['conflict', 'log_unavailable', 'outcome_unknown'] as const;
 
 const createFaults = compileShape(CreatePolicyDto);
 const documentFaults = compileShape(PolicyDto);
@@ -83,8 +76,7 @@ export class PolicyController {
     checkQuery(noParameters, request);
     const { name, ...document } = checkBody<CreatePolicyDto>(createFaults, request.body);
     const command = new CreatePolicy(changeRequest(request), name, completed(name, document));
-    const { state, searchable } = await this.commands.execute(command);
-    sendCreated(reply, viewOf('policy', state, this.state.read), searchable);
+    sendCreated(reply, 'policy', await this.commands.execute(command), this.state.read);
   }
 
   @Get()
@@ -96,10 +88,8 @@ export class PolicyController {
     answers: { 200: 'PolicyList' },
     errors: ['validation_failed', 'invalid_cursor'],
   })
-  async list(@Req() request: FastifyRequest, @Res() reply: FastifyReply): Promise<void> {
-    const { org } = request.params as OrgPath;
-    const options = { ...pageOf(request), reach: request.reach };
-    sendList(request, reply, 'policy', await this.queries.execute(new ListResources('policy', org, options)));
+  list(@Req() request: FastifyRequest, @Res() reply: FastifyReply): Promise<void> {
+    return listResources(this.queries, 'policy', request, reply);
   }
 
   @Get(':ref')
@@ -111,10 +101,8 @@ export class PolicyController {
     headers: { etag: 'its version' },
     errors: ['validation_failed', 'not_found'],
   })
-  async get(@Req() request: FastifyRequest, @Res() reply: FastifyReply): Promise<void> {
-    const { org, ref } = request.params as RefPath;
-    checkQuery(noParameters, request);
-    sendResource(reply, await this.queries.execute(new GetResource('policy', org, ref)));
+  get(@Req() request: FastifyRequest, @Res() reply: FastifyReply): Promise<void> {
+    return getResource(this.queries, 'policy', request, reply);
   }
 
   @Patch(':ref')
@@ -130,8 +118,8 @@ export class PolicyController {
   })
   async patch(@Req() request: FastifyRequest, @Res() reply: FastifyReply): Promise<void> {
     const { ref } = request.params as RefPath;
-    checkQuery(noParameters, request);
-    return this.edit(request, reply, patchOf(request, revisable(ref)));
+    const command = new EditPolicy(changeRequest(request), ref, patchOf(request, revisable(ref)));
+    sendChanged(reply, 'policy', await this.commands.execute(command), this.state.read);
   }
 
   @Put(':ref')
@@ -147,8 +135,8 @@ export class PolicyController {
   })
   async replace(@Req() request: FastifyRequest, @Res() reply: FastifyReply): Promise<void> {
     const { ref } = request.params as RefPath;
-    checkQuery(noParameters, request);
-    return this.edit(request, reply, replacementOf(request, revisable(ref)));
+    const command = new EditPolicy(changeRequest(request), ref, replacementOf(request, revisable(ref)));
+    sendChanged(reply, 'policy', await this.commands.execute(command), this.state.read);
   }
 
   @Delete(':ref')
@@ -160,11 +148,8 @@ export class PolicyController {
     answers: { 204: 'Nothing' },
     errors: ['validation_failed', 'not_found', 'builtin_resource', 'precondition_failed', ...CHANGE_ERRORS],
   })
-  async delete(@Req() request: FastifyRequest, @Res() reply: FastifyReply): Promise<void> {
-    const { ref } = request.params as RefPath;
-    checkQuery(noParameters, request);
-    await this.commands.execute(new DeletePolicy(changeRequest(request), ref, preconditionOf(request)));
-    reply.code(204).send();
+  delete(@Req() request: FastifyRequest, @Res() reply: FastifyReply): Promise<void> {
+    return deleteResource(this.commands, DeletePolicy, request, reply);
   }
 
   @Post('-query')
@@ -177,18 +162,7 @@ export class PolicyController {
     answers: { 200: 'PolicyList' },
     errors: ['invalid_cursor'],
   })
-  async query(@Req() request: FastifyRequest, @Res() reply: FastifyReply): Promise<void> {
-    const { org } = request.params as OrgPath;
-    const { spec, fetch } = checkQueryBody(request, 'policy');
-    const options = { ...pageOf(request), reach: request.reach };
-    const page = await this.queries.execute(new QueryResources('policy', org, spec, options));
-    sendList(request, reply, 'policy', page, fetch);
-  }
-
-  private async edit(request: FastifyRequest, reply: FastifyReply, revision: Revision<PolicyDocument>): Promise<void> {
-    const { ref } = request.params as RefPath;
-    const command = new EditPolicy(changeRequest(request), ref, revision);
-    const { state, searchable } = await this.commands.execute(command);
-    sendChanged(reply, viewOf('policy', state, this.state.read), searchable);
+  query(@Req() request: FastifyRequest, @Res() reply: FastifyReply): Promise<void> {
+    return queryResources(this.queries, this.state, 'policy', request, reply);
   }
 }

@@ -1,26 +1,25 @@
-import { RE2JS, RE2JSException } from 're2js';
+import { RE2JSException, RE2Set } from 're2js';
 import type { FieldFault } from '../errors.js';
 import { characters } from './characters.js';
+import { estimate } from './regex-estimate.js';
 
 export const MOST_REGEX_CHARACTERS = 1024;
 
-/** Work is counted in units of about a microsecond. */
-const MOST_WORK = 10_000;
-const MOST_WORK_OF_A_BODY = 400_000;
+/** Of the program of one expression: whoever routes by it has to run it. */
+const MOST_INSTRUCTIONS = 10_000;
 
-const WORK_OF_A_CHARACTER = 2;
-/** Of those that repetitions add. */
-const WORK_OF_AN_INSTRUCTION = 8;
-/** `\p{...}` stands for hundreds of ranges. */
-const WORK_OF_A_UNICODE_CLASS = 600;
-/** Where case does not matter, each character of a range is looked up. */
-const WORK_OF_A_WIDE_RANGE = 14_000;
+/** In units of about a microsecond. */
+const MOST_WORK = 10_000;
+const MOST_WORK_OF_A_BODY = 50_000;
 
 /**
- * Checks the regular expressions of one body: that their syntax is RE2's, and that they are small. They are never run.
+ * Checks the regular expressions of one body: that their syntax is RE2's, and that they are small. They are only read:
+ * never compiled, never run.
  *
- * Even reading an expression can take seconds (`(?:.{0,1000})` eighty times over), so what it will take is estimated
- * before, in one pass over the text; what is too large is refused unread. Expressions seen before cost nothing.
+ * Even reading one can take most of a second (hundreds of wide ranges without regard to case), and nothing else goes on
+ * meanwhile. So what it will take is estimated before, in one pass over the text, and what is too large is refused unread:
+ * alone, or together with those before it, so that all of a body take about 50 ms at most. Expressions seen before cost
+ * nothing.
  */
 export class RegexCheck {
   private readonly known = new Map<string, string | undefined>();
@@ -36,17 +35,22 @@ export class RegexCheck {
 
   private check(regex: string): string | undefined {
     if (characters(regex) > MOST_REGEX_CHARACTERS) return `may have at most ${MOST_REGEX_CHARACTERS} characters`;
-    const work = estimatedWork(regex);
-    if (work > MOST_WORK) return 'is too large: use smaller counted repetitions, and fewer Unicode classes';
+    const { instructions, work } = estimate(regex);
+    if (instructions > MOST_INSTRUCTIONS || work > MOST_WORK) {
+      return 'is too large: use smaller counted repetitions, and fewer Unicode classes';
+    }
     this.work += work;
-    if (this.work > MOST_WORK_OF_A_BODY) return 'is too much together with the regular expressions before it';
+    if (this.work > MOST_WORK_OF_A_BODY) {
+      return 'is too much together with the regular expressions before it: use fewer, or shorter and simpler ones';
+    }
     return syntaxFault(regex);
   }
 }
 
 function syntaxFault(regex: string): string | undefined {
   try {
-    RE2JS.compile(regex);
+    // A set reads what is added to it, and compiles nothing before it is asked for a match.
+    new RE2Set().add(regex);
     return undefined;
   } catch (error) {
     if (!(error instanceof RE2JSException)) throw error;
@@ -62,148 +66,4 @@ const PREAMBLE = 'error parsing regexp: ';
 export function regexFaults(check: RegexCheck, regex: unknown, pointer: string): FieldFault[] {
   const reason = typeof regex === 'string' ? check.fault(regex) : undefined;
   return reason === undefined ? [] : [{ pointer, reason }];
-}
-
-/** What it takes to read the expression, with or without a sound syntax. */
-function estimatedWork(regex: string): number {
-  const scan = new Scan(regex);
-  const added = Math.max(0, scan.instructions() - regex.length);
-  return regex.length * WORK_OF_A_CHARACTER + added * WORK_OF_AN_INSTRUCTION + scan.classes;
-}
-
-/** How many instructions its program has at most, if it is an expression at all. */
-export function mostInstructions(regex: string): number {
-  return new Scan(regex).instructions();
-}
-
-/** One pass over the text of an expression, counting the instructions that its program will have. */
-class Scan {
-  private at = 0;
-  /** What the classes take, wherever they stand. */
-  classes = 0;
-  /** Somewhere. */
-  private readonly ignoresCase: boolean;
-
-  constructor(private readonly text: string) {
-    this.ignoresCase = /\(\?[A-Za-z-]*i/.test(text);
-  }
-
-  /** Repetitions multiply what they repeat; groups are kept on a list, so depth costs no stack. */
-  instructions(): number {
-    const groups = [{ sum: 4, last: 0, start: 0 }];
-    const top = () => groups.at(-1) ?? { sum: 0, last: 0, start: 0 };
-    const add = (size: number) => {
-      const group = top();
-      group.sum += size;
-      group.last = size;
-    };
-    while (this.at < this.text.length) {
-      const char = this.text[this.at];
-      if (char === '(') {
-        groups.push({ sum: 3, last: 0, start: this.at });
-        this.at += 1;
-      } else if (char === ')' && groups.length > 1) {
-        const { sum, start } = groups.pop() ?? top();
-        // Flags stand between what is repeated and how often.
-        if (/^\(\?[A-Za-z-]*$/.test(this.text.slice(start, this.at))) top().sum += sum;
-        else add(sum);
-        this.at += 1;
-      } else if (char === '{') {
-        const times = this.repetition();
-        if (times === undefined) add(1);
-        else add(top().last * times);
-      } else if (char === '*' || char === '+' || char === '?' || char === '|') {
-        // Two, since an alternative may be empty.
-        const group = top();
-        group.sum += 2;
-        group.last += 2;
-        this.at += 1;
-      } else {
-        add(this.atom());
-      }
-    }
-    // What is not closed is no regular expression, but was counted all the same.
-    return groups.reduce((total, { sum }) => total + sum, 0);
-  }
-
-  /** Passes over `{n}`, `{n,}` or `{n,m}` and answers by how much it multiplies; undefined for a brace that is none. */
-  private repetition(): number | undefined {
-    this.at += 1;
-    const start = this.at;
-    const least = this.digits();
-    let most = least;
-    if (this.text[this.at] === ',') {
-      this.at += 1;
-      most = this.digits() ?? (least ?? 0) + 1;
-    }
-    if (least === undefined || most === undefined || this.text[this.at] !== '}') {
-      this.at = start;
-      return undefined;
-    }
-    this.at += 1;
-    // What may be missing takes an instruction more each time.
-    return Math.max(1, least + 2 * Math.max(0, most - least) + 1);
-  }
-
-  private digits(): number | undefined {
-    const start = this.at;
-    while (isDigit(this.text.charCodeAt(this.at))) this.at += 1;
-    return this.at === start ? undefined : Number(this.text.slice(start, Math.min(this.at, start + 5)));
-  }
-
-  /** Passes over one character, escape or class. */
-  private atom(): number {
-    const char = this.text[this.at];
-    if (char === '\\') return this.escape();
-    if (char === '[') return this.class();
-    this.at += 1;
-    return 1;
-  }
-
-  private escape(): number {
-    const escaped = this.text[this.at + 1];
-    this.at += 2;
-    if (escaped === 'Q') return this.quotation();
-    if (escaped === 'p' || escaped === 'P') this.classes += WORK_OF_A_UNICODE_CLASS;
-    if ((escaped === 'p' || escaped === 'P' || escaped === 'x') && this.text[this.at] === '{') this.passBehind('}');
-    return 1;
-  }
-
-  /** `\Q...\E`: every character for itself. */
-  private quotation(): number {
-    const start = this.at;
-    this.passBehind('\\E');
-    return this.at - start + 1;
-  }
-
-  /** `[...]`, where a `]` in the first place stands for itself. One instruction, whatever is in it. */
-  private class(): number {
-    this.at += this.text[this.at + 1] === '^' ? 2 : 1;
-    if (this.text[this.at] === ']') this.at += 1;
-    while (this.at < this.text.length && this.text[this.at] !== ']') {
-      if (this.text[this.at] === '-') this.range();
-      else if (this.text.startsWith('[:', this.at) && this.text.includes(':]', this.at)) this.passBehind(':]');
-      else if (this.text[this.at] === '\\') this.escape();
-      else this.at += 1;
-    }
-    this.at += 1;
-    return 1;
-  }
-
-  /** Only ranges that leave ASCII are wide. */
-  private range(): void {
-    this.at += 1;
-    const isEscaped = this.text.startsWith('\\x{', this.at);
-    const isWide = isEscaped || this.text.charCodeAt(this.at) > 0x7f;
-    if (isWide && this.ignoresCase) this.classes += WORK_OF_A_WIDE_RANGE;
-  }
-
-  private passBehind(end: string): void {
-    const found = this.text.indexOf(end, this.at);
-    this.at = found < 0 ? this.text.length : found + end.length;
-  }
-}
-
-function isDigit(code: number): boolean {
-  return code >= 0x30 && code <= 0x39;
 }

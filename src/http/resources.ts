@@ -1,15 +1,21 @@
+import type { Command, CommandBus, QueryBus } from '@nestjs/cqrs';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import type { ChangeRequest } from '../commands/control-changes.js';
 import type { ControlState } from '../commands/control-state.js';
 import { parseLink } from '../model/links.js';
 import { TARGET_KINDS } from '../model/permission.js';
-import type { View } from '../model/views.js';
-import type { ResourcePage } from '../queries/resource-list.js';
+import type { Precondition } from '../model/precondition.js';
+import type { ViewKind } from '../model/views.js';
+import { GetResource } from '../queries/resource-get.js';
+import { ListResources } from '../queries/resource-list.js';
+import { QueryResources } from '../queries/resource-query.js';
 import { callerOf } from './caller.js';
 import { compileShape } from './dto/compiled.js';
 import { ResourceListDto } from './dto/resource.js';
-import { entityTag } from './preconditions.js';
-import { checkIdempotencyKey, checkQuery, isDocument } from './request-faults.js';
+import { preconditionOf } from './preconditions.js';
+import { checkQueryBody } from './query-body.js';
+import { checkIdempotencyKey, checkQuery, isDocument, noParameters } from './request-faults.js';
+import { sendList, sendResource } from './resource-answers.js';
 
 const listFaults = compileShape(ResourceListDto);
 
@@ -25,6 +31,62 @@ export interface RefPath extends OrgPath {
 
 export const ORG_PATH = { org: 'name of the organization' };
 
+/** Of every change of a control resource. */
+export const CHANGE_ERRORS = ['conflict', 'log_unavailable', 'outcome_unknown'] as const;
+
+type ListedKind = Exclude<ViewKind, 'org'>;
+
+/** The resources of the kind that the caller may view, by name. */
+export async function listResources(
+  queries: QueryBus,
+  kind: ListedKind,
+  request: FastifyRequest,
+  reply: FastifyReply,
+): Promise<void> {
+  const { org } = request.params as OrgPath;
+  const options = { ...pageAsked(request), reach: request.reach };
+  sendList(request, reply, kind, await queries.execute(new ListResources(kind, org, options)));
+}
+
+/** The resources of the kind that match the body, and that the caller may view. */
+export async function queryResources(
+  queries: QueryBus,
+  state: ControlState,
+  kind: ListedKind,
+  request: FastifyRequest,
+  reply: FastifyReply,
+): Promise<void> {
+  const { org } = request.params as OrgPath;
+  const { spec, fetch } = checkQueryBody(request, kind);
+  const options = { ...pageAsked(request), reach: request.reach, mayView: viewableBy(request, state) };
+  sendList(request, reply, kind, await queries.execute(new QueryResources(kind, org, spec, options)), fetch);
+}
+
+/** The resource that the path names. */
+export async function getResource(
+  queries: QueryBus,
+  kind: ViewKind,
+  request: FastifyRequest,
+  reply: FastifyReply,
+): Promise<void> {
+  const { org, ref } = request.params as RefPath;
+  checkQuery(noParameters, request);
+  sendResource(reply, await queries.execute(new GetResource(kind, org, ref)));
+}
+
+/** Deletes the resource that the path names. */
+export async function deleteResource(
+  commands: CommandBus,
+  Delete: new (request: ChangeRequest, ref: string, expected?: Precondition) => Command<void>,
+  request: FastifyRequest,
+  reply: FastifyReply,
+): Promise<void> {
+  const { ref } = request.params as RefPath;
+  checkQuery(noParameters, request);
+  await commands.execute(new Delete(changeRequest(request), ref, preconditionOf(request)));
+  reply.code(204).send();
+}
+
 /** Who asks, for which organization; of a POST also how a retry is known. */
 export function changeRequest(request: FastifyRequest): ChangeRequest {
   const { org } = request.params as OrgPath;
@@ -35,8 +97,14 @@ export function changeRequest(request: FastifyRequest): ChangeRequest {
   return { org, by, idempotencyKey, request: { path: `${request.method} ${request.url}`, body } };
 }
 
+/** `limit` and `cursor` of a list. */
+function pageAsked(request: FastifyRequest): { readonly limit: number; readonly cursor?: string } {
+  const { limit, cursor } = checkQuery<ResourceListDto>(listFaults, request);
+  return { limit: limit === undefined ? PAGE_SIZE : Number(limit), ...(cursor !== undefined && { cursor }) };
+}
+
 /** Whether the caller may view what a link of the organization names. */
-export function viewableBy(request: FastifyRequest, state: ControlState): (link: string) => boolean {
+function viewableBy(request: FastifyRequest, state: ControlState): (link: string) => boolean {
   const { principal } = request;
   if (!principal) return () => false;
   const rules = state.rules(principal.org);
@@ -46,64 +114,4 @@ export function viewableBy(request: FastifyRequest, state: ControlState): (link:
     const reach = target && rules.reach(principal.link, target, 'view');
     return reach === 'all' || (reach?.has(link) ?? false);
   };
-}
-
-/** `limit` and `cursor` of a list. */
-export function pageOf(request: FastifyRequest): { readonly limit: number; readonly cursor?: string } {
-  const { limit, cursor } = checkQuery<ResourceListDto>(listFaults, request);
-  return { limit: limit === undefined ? PAGE_SIZE : Number(limit), ...(cursor !== undefined && { cursor }) };
-}
-
-/** 201 when reads show the resource; 202 when it is made, but the wait for the views ran out. */
-export function sendCreated(reply: FastifyReply, view: View, searchable: boolean, more: object = {}): void {
-  reply.code(searchable ? 201 : 202).header('location', hrefOf(view));
-  sendView(reply, { ...view, ...more });
-}
-
-/** 200 when reads show the change; 202 when it is recorded, but the wait for the views ran out. */
-export function sendChanged(reply: FastifyReply, view: View, searchable: boolean): void {
-  reply.code(searchable ? 200 : 202);
-  sendView(reply, view);
-}
-
-function sendView(reply: FastifyReply, view: View): void {
-  reply.header('etag', entityTag(Number(view.version)));
-  sendJson(reply, JSON.stringify(view));
-}
-
-/** A resource as the read model has it. */
-export function sendResource(reply: FastifyReply, text: string): void {
-  const { version } = JSON.parse(text) as { version: number };
-  reply.header('etag', entityTag(version));
-  sendJson(reply, text);
-}
-
-/** The list envelope. `next` goes on with the same request; of a POST with the same body. */
-export function sendList(
-  request: FastifyRequest,
-  reply: FastifyReply,
-  itemKind: string,
-  { items, next }: ResourcePage,
-  fetch: 'items' | 'links' = 'items',
-): void {
-  const [path = '', query = ''] = request.url.split('?');
-  const links = [{ rel: 'self', href: request.url }];
-  if (next !== undefined) {
-    const parameters = new URLSearchParams(query);
-    parameters.set('cursor', next);
-    links.push({ rel: 'next', href: `${path}?${parameters}` });
-  }
-  const head = JSON.stringify({ kind: 'list', itemKind }).slice(0, -1);
-  const shown = fetch === 'items' ? items : items.map((item) => JSON.stringify(hrefOf(JSON.parse(item))));
-  reply.code(200);
-  sendJson(reply, `${head},"items":[${shown.join(',')}],"links":${JSON.stringify(links)}}`);
-}
-
-export function sendJson(reply: FastifyReply, text: string): void {
-  reply.header('content-type', 'application/json; charset=utf-8').send(text);
-}
-
-function hrefOf({ links }: View): string {
-  const [self] = links as readonly { readonly href: string }[];
-  return self?.href ?? '';
 }

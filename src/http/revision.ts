@@ -1,10 +1,10 @@
 import type { FastifyRequest } from 'fastify';
-import { type FieldFault, validationFailed } from '../errors.js';
+import type { FieldFault } from '../errors.js';
 import type { Identity, Precondition } from '../model/precondition.js';
 import { ControlRefusal } from '../model/refusal.js';
 import { isObject, mergePatch } from './merge-patch.js';
 import { preconditionOf } from './preconditions.js';
-import { checkBody } from './request-faults.js';
+import { checkBody, checkQuery, noParameters } from './request-faults.js';
 
 type Json = Readonly<Record<string, unknown>>;
 
@@ -29,38 +29,45 @@ interface Expanded {
   readonly faults: readonly FieldFault[];
 }
 
+/** A change by a document, as commands take it. */
 export interface Revision<Document> {
+  /** Throws `ControlRefusal` with what is wrong with the body and with what would come of it. */
   readonly revise: (document: Document) => Document;
+  /** What the body says of the resource beside that, for the decision to compare. */
   readonly identity: Identity;
   readonly expected?: Precondition;
 }
 
-/** PATCH: the body is merged into the document, and the whole then checked. Throws `validation_failed`. */
+/**
+ * PATCH: the body is merged into the document, and the whole then checked. What is wrong with it is told by `revise`, with
+ * every fault at once. Throws `validation_failed` for what is no patch at all.
+ */
 export function patchOf<Document extends object>(request: FastifyRequest, of: Revisable<Document>): Revision<Document> {
   const { changes, faults, ...rest } = takeApart(request, of);
-  if (faults.length > 0) throw validationFailed(faults);
   return {
     ...rest,
     revise: (document) => {
       const expanded = of.expand?.(document, changes) ?? { patch: changes, faults: [] };
       const merged = mergePatch(document, expanded.patch) as Json;
-      const found = [...expanded.faults, ...of.faultsOf(merged)];
-      if (found.length > 0) throw new ControlRefusal('validation_failed', 'the patched document has faults', found);
-      return of.complete(merged);
+      return completed(merged, [...faults, ...expanded.faults], of);
     },
   };
 }
 
-/** PUT: the body is the document; what it leaves out gets its default. Throws `validation_failed`. */
+/** PUT: the body is the document; what it leaves out gets its default. Else as `patchOf`. */
 export function replacementOf<Document extends object>(
   request: FastifyRequest,
   of: Revisable<Document>,
 ): Revision<Document> {
   const { changes, faults, ...rest } = takeApart(request, of);
-  const all = [...faults, ...of.faultsOf(changes)];
-  if (all.length > 0) throw validationFailed(all);
-  const document = of.complete(changes);
-  return { ...rest, revise: () => document };
+  return { ...rest, revise: () => completed(changes, faults, of) };
+}
+
+/** Throws `validation_failed` with what is wrong with the body, and with the document that comes of it. */
+function completed<Document>(body: Json, faults: readonly FieldFault[], of: Revisable<Document>): Document {
+  const all = [...faults, ...of.faultsOf(body)];
+  if (all.length > 0) throw new ControlRefusal('validation_failed', 'the document has faults', all);
+  return of.complete(body);
 }
 
 /** What the body changes, and what it only repeats: the service assigned it when the resource was read. */
@@ -71,6 +78,7 @@ function takeApart<Document>(
   readonly changes: Json;
   readonly faults: readonly FieldFault[];
 } {
+  checkQuery(noParameters, request);
   const body = checkBody<Json>(
     (value) => (isObject(value) ? [] : [{ pointer: '', reason: 'must be an object' }]),
     request.body,
@@ -82,9 +90,6 @@ function takeApart<Document>(
     faults.push({ pointer: '/version', reason: 'must be a whole number' });
   }
   const repeated = identity.filter((name) => Object.hasOwn(rest, name));
-  for (const name of repeated) {
-    if (typeof rest[name] !== 'string') faults.push({ pointer: `/${name}`, reason: 'must be a string' });
-  }
   const expected = faults.length === 0 ? preconditionOf(request, version as number | undefined) : undefined;
   return {
     faults,

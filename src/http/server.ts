@@ -15,9 +15,9 @@ import type { Config } from '../config.js';
 import { ControlError } from '../errors.js';
 import type { Ids } from '../ids.js';
 import { type AccessCheck, requireAccess } from './access.js';
+import { addBodyParsers } from './body-parsers.js';
 import { errorBody, toControlError } from './error-body.js';
 import type { ErrorFilter } from './error-filter.js';
-import { parseJson } from './json.js';
 
 export const EVENT_BYTES = 256 * 1024;
 export const BULK_BYTES = 8 * 1024 * 1024;
@@ -128,19 +128,7 @@ export function prepareServer(
     if (gate.isStopping) reply.header('connection', 'close');
     done();
   });
-  server.removeAllContentTypeParsers();
-  server.addContentTypeParser('application/json', { parseAs: 'buffer' }, (request, body, done) => {
-    const bytes = body as Buffer;
-    if (request.routeOptions.config.unparsed) return done(null, { type: 'json', bytes });
-    try {
-      done(null, parseJson(bytes));
-    } catch (error) {
-      done(error as Error);
-    }
-  });
-  server.addContentTypeParser('application/x-ndjson', { parseAs: 'buffer' }, (_request, bytes, done) =>
-    done(null, { type: 'ndjson', bytes }),
-  );
+  addBodyParsers(server);
   return routes;
 }
 

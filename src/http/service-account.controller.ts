@@ -12,34 +12,27 @@ import {
 } from '../commands/service-account.js';
 import { parseInstant } from '../model/instant.js';
 import type { ServiceAccountDocument } from '../model/service-account.js';
-import { viewOf } from '../model/views.js';
-import { GetResource } from '../queries/resource-get.js';
-import { ListResources } from '../queries/resource-list.js';
-import { QueryResources } from '../queries/resource-query.js';
 import { Guarded, onAll, onOne, onSome } from './access.js';
 import { Documented } from './documented.js';
 import { compileShape } from './dto/compiled.js';
 import { DescribedDto, ResourceListDto } from './dto/resource.js';
 import { AddKeyDto, CreateServiceAccountDto, RemoveKeyDto } from './dto/service-account.js';
 import { sendIssuedKey } from './issued-key.js';
-import { preconditionOf } from './preconditions.js';
-import { checkQueryBody } from './query-body.js';
 import { checkBody, checkQuery, noParameters } from './request-faults.js';
+import { sendChanged, sendCreated } from './resource-answers.js';
 import {
+  CHANGE_ERRORS,
   changeRequest,
+  deleteResource,
+  getResource,
+  listResources,
   ORG_PATH,
-  type OrgPath,
-  pageOf,
+  queryResources,
   type RefPath,
-  sendChanged,
-  sendCreated,
-  sendList,
-  sendResource,
 } from './resources.js';
-import { patchOf, type Revisable, type Revision, replacementOf } from './revision.js';
+import { patchOf, type Revisable, replacementOf } from './revision.js';
 
 const REF_PATH = { ...ORG_PATH, ref: 'name of the service account' };
-const CHANGE_ERRORS = ['conflict', 'log_unavailable', 'outcome_unknown'] as const;
 
 const createFaults = compileShape(CreateServiceAccountDto);
 const documentFaults = compileShape(DescribedDto);
@@ -85,8 +78,7 @@ export class ServiceAccountController {
     checkQuery(noParameters, request);
     const { name, ...document } = checkBody<CreateServiceAccountDto>(createFaults, request.body);
     const command = new CreateServiceAccount(changeRequest(request), name, completed(name, document));
-    const { state, searchable } = await this.commands.execute(command);
-    sendCreated(reply, viewOf('serviceaccount', state, this.state.read), searchable);
+    sendCreated(reply, 'serviceaccount', await this.commands.execute(command), this.state.read);
   }
 
   @Get()
@@ -98,11 +90,8 @@ export class ServiceAccountController {
     answers: { 200: 'ServiceAccountList' },
     errors: ['validation_failed', 'invalid_cursor'],
   })
-  async list(@Req() request: FastifyRequest, @Res() reply: FastifyReply): Promise<void> {
-    const { org } = request.params as OrgPath;
-    const options = { ...pageOf(request), reach: request.reach };
-    const page = await this.queries.execute(new ListResources('serviceaccount', org, options));
-    sendList(request, reply, 'serviceaccount', page);
+  list(@Req() request: FastifyRequest, @Res() reply: FastifyReply): Promise<void> {
+    return listResources(this.queries, 'serviceaccount', request, reply);
   }
 
   @Get(':ref')
@@ -114,10 +103,8 @@ export class ServiceAccountController {
     headers: { etag: 'its version' },
     errors: ['validation_failed', 'not_found'],
   })
-  async get(@Req() request: FastifyRequest, @Res() reply: FastifyReply): Promise<void> {
-    const { org, ref } = request.params as RefPath;
-    checkQuery(noParameters, request);
-    sendResource(reply, await this.queries.execute(new GetResource('serviceaccount', org, ref)));
+  get(@Req() request: FastifyRequest, @Res() reply: FastifyReply): Promise<void> {
+    return getResource(this.queries, 'serviceaccount', request, reply);
   }
 
   @Patch(':ref')
@@ -133,8 +120,8 @@ export class ServiceAccountController {
   })
   async patch(@Req() request: FastifyRequest, @Res() reply: FastifyReply): Promise<void> {
     const { ref } = request.params as RefPath;
-    checkQuery(noParameters, request);
-    return this.edit(request, reply, patchOf(request, revisable(ref)));
+    const command = new EditServiceAccount(changeRequest(request), ref, patchOf(request, revisable(ref)));
+    sendChanged(reply, 'serviceaccount', await this.commands.execute(command), this.state.read);
   }
 
   @Put(':ref')
@@ -150,8 +137,8 @@ export class ServiceAccountController {
   })
   async replace(@Req() request: FastifyRequest, @Res() reply: FastifyReply): Promise<void> {
     const { ref } = request.params as RefPath;
-    checkQuery(noParameters, request);
-    return this.edit(request, reply, replacementOf(request, revisable(ref)));
+    const command = new EditServiceAccount(changeRequest(request), ref, replacementOf(request, revisable(ref)));
+    sendChanged(reply, 'serviceaccount', await this.commands.execute(command), this.state.read);
   }
 
   @Delete(':ref')
@@ -163,11 +150,8 @@ export class ServiceAccountController {
     answers: { 204: 'Nothing' },
     errors: ['validation_failed', 'not_found', 'builtin_resource', 'precondition_failed', ...CHANGE_ERRORS],
   })
-  async delete(@Req() request: FastifyRequest, @Res() reply: FastifyReply): Promise<void> {
-    const { ref } = request.params as RefPath;
-    checkQuery(noParameters, request);
-    await this.commands.execute(new DeleteServiceAccount(changeRequest(request), ref, preconditionOf(request)));
-    reply.code(204).send();
+  delete(@Req() request: FastifyRequest, @Res() reply: FastifyReply): Promise<void> {
+    return deleteResource(this.commands, DeleteServiceAccount, request, reply);
   }
 
   @Post('-query')
@@ -180,12 +164,8 @@ export class ServiceAccountController {
     answers: { 200: 'ServiceAccountList' },
     errors: ['invalid_cursor'],
   })
-  async query(@Req() request: FastifyRequest, @Res() reply: FastifyReply): Promise<void> {
-    const { org } = request.params as OrgPath;
-    const { spec, fetch } = checkQueryBody(request, 'serviceaccount');
-    const options = { ...pageOf(request), reach: request.reach };
-    const page = await this.queries.execute(new QueryResources('serviceaccount', org, spec, options));
-    sendList(request, reply, 'serviceaccount', page, fetch);
+  query(@Req() request: FastifyRequest, @Res() reply: FastifyReply): Promise<void> {
+    return queryResources(this.queries, this.state, 'serviceaccount', request, reply);
   }
 
   @Post(':ref/-addKey')
@@ -224,16 +204,5 @@ export class ServiceAccountController {
     const { id } = checkBody<RemoveKeyDto>(removeKeyFaults, request.body);
     await this.commands.execute(new RemoveKey(changeRequest(request), ref, id));
     reply.code(204).send();
-  }
-
-  private async edit(
-    request: FastifyRequest,
-    reply: FastifyReply,
-    revision: Revision<ServiceAccountDocument>,
-  ): Promise<void> {
-    const { ref } = request.params as RefPath;
-    const command = new EditServiceAccount(changeRequest(request), ref, revision);
-    const { state, searchable } = await this.commands.execute(command);
-    sendChanged(reply, viewOf('serviceaccount', state, this.state.read), searchable);
   }
 }

@@ -4,33 +4,25 @@ import type { FastifyReply, FastifyRequest } from 'fastify';
 import { ControlState } from '../commands/control-state.js';
 import { DeleteUser, EditUser } from '../commands/user.js';
 import type { UserDocument } from '../model/user.js';
-import { viewOf } from '../model/views.js';
-import { GetResource } from '../queries/resource-get.js';
-import { ListResources } from '../queries/resource-list.js';
-import { QueryResources } from '../queries/resource-query.js';
 import { Guarded, onOne, onSome } from './access.js';
 import { Documented } from './documented.js';
 import { compileShape } from './dto/compiled.js';
 import { ResourceListDto } from './dto/resource.js';
 import { UserDto } from './dto/user.js';
-import { preconditionOf } from './preconditions.js';
-import { checkQueryBody } from './query-body.js';
-import { checkQuery, noParameters } from './request-faults.js';
+import { sendChanged } from './resource-answers.js';
 import {
+  CHANGE_ERRORS,
   changeRequest,
+  deleteResource,
+  getResource,
+  listResources,
   ORG_PATH,
-  type OrgPath,
-  pageOf,
+  queryResources,
   type RefPath,
-  sendChanged,
-  sendList,
-  sendResource,
-  viewableBy,
 } from './resources.js';
-import { patchOf, type Revisable, type Revision, replacementOf } from './revision.js';
+import { patchOf, type Revisable, replacementOf } from './revision.js';
 
 const REF_PATH = { ...ORG_PATH, ref: 'e-mail address of the user, in any case, or its id' };
-const CHANGE_ERRORS = ['conflict', 'log_unavailable', 'outcome_unknown'] as const;
 
 /** The description defaults to the full name. */
 const USER: Revisable<UserDocument> = {
@@ -61,10 +53,8 @@ export class UserController {
     answers: { 200: 'UserList' },
     errors: ['validation_failed', 'invalid_cursor'],
   })
-  async list(@Req() request: FastifyRequest, @Res() reply: FastifyReply): Promise<void> {
-    const { org } = request.params as OrgPath;
-    const options = { ...pageOf(request), reach: request.reach };
-    sendList(request, reply, 'user', await this.queries.execute(new ListResources('user', org, options)));
+  list(@Req() request: FastifyRequest, @Res() reply: FastifyReply): Promise<void> {
+    return listResources(this.queries, 'user', request, reply);
   }
 
   @Get(':ref')
@@ -76,10 +66,8 @@ export class UserController {
     headers: { etag: 'its version' },
     errors: ['validation_failed', 'not_found'],
   })
-  async get(@Req() request: FastifyRequest, @Res() reply: FastifyReply): Promise<void> {
-    const { org, ref } = request.params as RefPath;
-    checkQuery(noParameters, request);
-    sendResource(reply, await this.queries.execute(new GetResource('user', org, ref)));
+  get(@Req() request: FastifyRequest, @Res() reply: FastifyReply): Promise<void> {
+    return getResource(this.queries, 'user', request, reply);
   }
 
   @Patch(':ref')
@@ -94,8 +82,9 @@ export class UserController {
     errors: ['not_found', 'builtin_tag', 'precondition_failed', ...CHANGE_ERRORS],
   })
   async patch(@Req() request: FastifyRequest, @Res() reply: FastifyReply): Promise<void> {
-    checkQuery(noParameters, request);
-    return this.edit(request, reply, patchOf(request, USER));
+    const { ref } = request.params as RefPath;
+    const command = new EditUser(changeRequest(request), ref, patchOf(request, USER));
+    sendChanged(reply, 'user', await this.commands.execute(command), this.state.read);
   }
 
   @Put(':ref')
@@ -110,8 +99,9 @@ export class UserController {
     errors: ['not_found', 'builtin_tag', 'precondition_failed', ...CHANGE_ERRORS],
   })
   async replace(@Req() request: FastifyRequest, @Res() reply: FastifyReply): Promise<void> {
-    checkQuery(noParameters, request);
-    return this.edit(request, reply, replacementOf(request, USER));
+    const { ref } = request.params as RefPath;
+    const command = new EditUser(changeRequest(request), ref, replacementOf(request, USER));
+    sendChanged(reply, 'user', await this.commands.execute(command), this.state.read);
   }
 
   @Delete(':ref')
@@ -123,11 +113,8 @@ export class UserController {
     answers: { 204: 'Nothing' },
     errors: ['validation_failed', 'not_found', 'builtin_resource', 'precondition_failed', ...CHANGE_ERRORS],
   })
-  async delete(@Req() request: FastifyRequest, @Res() reply: FastifyReply): Promise<void> {
-    const { ref } = request.params as RefPath;
-    checkQuery(noParameters, request);
-    await this.commands.execute(new DeleteUser(changeRequest(request), ref, preconditionOf(request)));
-    reply.code(204).send();
+  delete(@Req() request: FastifyRequest, @Res() reply: FastifyReply): Promise<void> {
+    return deleteResource(this.commands, DeleteUser, request, reply);
   }
 
   @Post('-query')
@@ -140,17 +127,7 @@ export class UserController {
     answers: { 200: 'UserList' },
     errors: ['invalid_cursor'],
   })
-  async query(@Req() request: FastifyRequest, @Res() reply: FastifyReply): Promise<void> {
-    const { org } = request.params as OrgPath;
-    const { spec, fetch } = checkQueryBody(request, 'user');
-    const options = { ...pageOf(request), reach: request.reach, mayView: viewableBy(request, this.state) };
-    const page = await this.queries.execute(new QueryResources('user', org, spec, options));
-    sendList(request, reply, 'user', page, fetch);
-  }
-
-  private async edit(request: FastifyRequest, reply: FastifyReply, revision: Revision<UserDocument>): Promise<void> {
-    const { ref } = request.params as RefPath;
-    const { state, searchable } = await this.commands.execute(new EditUser(changeRequest(request), ref, revision));
-    sendChanged(reply, viewOf('user', state, this.state.read), searchable);
+  query(@Req() request: FastifyRequest, @Res() reply: FastifyReply): Promise<void> {
+    return queryResources(this.queries, this.state, 'user', request, reply);
   }
 }

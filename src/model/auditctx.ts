@@ -1,5 +1,5 @@
 import type { ControlEvent, Read } from './control-events.js';
-import { checkIdentity, checkPrecondition, type Identity, type Precondition } from './precondition.js';
+import { checkPrecondition, type Identity, ofSameResource, type Precondition } from './precondition.js';
 import { auditContextStream } from './streams.js';
 
 /** The settings of an audit context. A context exists without them too, from its first event on. */
@@ -40,10 +40,14 @@ export function servedFrom({ retentionDays, hiddenBefore }: AuditContextState, n
   return retentionDays === null ? hiddenBefore : Math.max(hiddenBefore, now - retentionDays * DAY_MS);
 }
 
+/** What a caller says of an audit context. */
+export type AuditContextSettings = Pick<AuditContextState, 'retentionDays'>;
+
 export interface SetRetention {
   readonly org: string;
   readonly name: string;
-  readonly retentionDays: number | null;
+  /** What becomes of the settings; called again whenever another change came first. Throws `ControlRefusal`. */
+  readonly revise: (settings: AuditContextSettings) => AuditContextSettings;
   readonly expected?: Precondition;
   readonly identity?: Identity;
   readonly at: string;
@@ -52,12 +56,13 @@ export interface SetRetention {
 
 /** No event where the setting is as it should be already. */
 export function decideSetRetention(read: Read, command: SetRetention): ControlEvent[] {
-  const { org, name, retentionDays, expected, identity = {}, at, ids } = command;
+  const { org, name, revise, expected, identity = {}, at, ids } = command;
   const stream = auditContextStream(org, name);
   const before = read(stream);
   checkPrecondition(expected, before?.version);
-  checkIdentity(identity, before);
-  if ((before?.retentionDays ?? null) === retentionDays) return [];
+  const settings: AuditContextSettings = { retentionDays: before?.retentionDays ?? null };
+  const { retentionDays } = ofSameResource(identity, before ?? { name }, () => revise(settings));
+  if (settings.retentionDays === retentionDays) return [];
   const data: AuditContextState = {
     id: before?.id ?? ids.context,
     org,

@@ -3,7 +3,7 @@ import type { ControlEvent, Read } from './control-events.js';
 import type { DomainSpec } from './domain-spec.js';
 import { linkTo } from './links.js';
 import { policiesWithout } from './policy.js';
-import { checkIdentity, checkPrecondition, type Identity, type Precondition } from './precondition.js';
+import { checkPrecondition, type Identity, ofSameResource, type Precondition } from './precondition.js';
 import { ControlRefusal } from './refusal.js';
 import {
   auditIds,
@@ -62,9 +62,8 @@ export function decideEditDomain(read: Read, command: EditDomain): ControlEvent[
   const { org, name, revise, expected, identity = {}, at, id } = command;
   const before = existingDomain(read, org, name);
   checkPrecondition(expected, before.version);
-  checkIdentity(identity, before);
   const { description, tags, spec } = before;
-  const document = revise({ description, tags, spec });
+  const document = ofSameResource(identity, before, () => revise({ description, tags, spec }));
   refuseBuiltinTags(document.tags, tags);
   const after = revised<DomainState>(before, { ...before, ...document }, at);
   return after ? [{ type: 'domain-edited', stream: domainStream(name), auditId: id(0), data: after }] : [];

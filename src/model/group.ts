@@ -4,7 +4,7 @@ import type { ControlEvent, Read } from './control-events.js';
 import { linkTo } from './links.js';
 import { checkMemberLinks, MOST_MEMBERS } from './members.js';
 import { policiesWithout } from './policy.js';
-import { checkIdentity, checkPrecondition, type Identity, type Precondition } from './precondition.js';
+import { checkPrecondition, type Identity, ofSameResource, type Precondition } from './precondition.js';
 import type { QuerySpec } from './query.js';
 import { ControlRefusal } from './refusal.js';
 import {
@@ -78,12 +78,13 @@ export function decideEditGroup(read: Read, command: EditGroup): ControlEvent[] 
   const { org, name, revise, expected, identity = {}, at, id } = command;
   const before = existingGroup(read, org, name);
   checkPrecondition(expected, before.version);
-  checkIdentity(identity, before);
-  const document = revise(documentOf(before));
+  const document = ofSameResource(identity, before, () => {
+    const sound = revise(documentOf(before));
+    return { ...sound, memberLinks: checkMemberLinks(read, org, sound.memberLinks, before.memberLinks) };
+  });
   refuseBuiltinTags(document.tags, before.tags);
-  const memberLinks = checkMemberLinks(read, org, document.memberLinks, before.memberLinks);
   const { memberQuery: _memberQuery, ...kept } = before;
-  const after = revised<GroupState>(before, { ...kept, ...document, memberLinks }, at);
+  const after = revised<GroupState>(before, { ...kept, ...document }, at);
   if (!after) return [];
   refuseNoSuperuser(before, after);
   return [groupEdited(after, id(0), memberAction(before, after)), authzChanged(org)];

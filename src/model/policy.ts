@@ -3,7 +3,7 @@ import { canonicalJson } from './canonical-json.js';
 import type { ControlEvent, Read } from './control-events.js';
 import { linkTo, parseLink } from './links.js';
 import { permissionsOn, TARGET_KINDS, type TargetKind } from './permission.js';
-import { checkIdentity, checkPrecondition, type Identity, type Precondition } from './precondition.js';
+import { checkPrecondition, type Identity, ofSameResource, type Precondition } from './precondition.js';
 import { type FindUser, principalLink, usersOf } from './principals.js';
 import { ControlRefusal, type Fault } from './refusal.js';
 import {
@@ -83,14 +83,15 @@ export function decideEditPolicy(read: Read, command: EditPolicy): ControlEvent[
   const { org, name, revise, expected, identity = {}, at, id } = command;
   const before = existingPolicy(read, org, name);
   checkPrecondition(expected, before.version);
-  checkIdentity(identity, before);
-  const document = revise(documentOf(before));
-  refuseBuiltinTags(document.tags, before.tags);
   const isBuiltin = before.origin === 'builtin';
+  const document = ofSameResource(identity, before, () => {
+    const sound = revise(documentOf(before));
+    return isBuiltin ? sound : checked(read, org, sound);
+  });
+  refuseBuiltinTags(document.tags, before.tags);
   if (isBuiltin) refuseBuiltinRules(before, document);
   const { target: _target, targetLinks: _targetLinks, ...kept } = before;
-  const rules = isBuiltin ? document : checked(read, org, document);
-  const after = revised<PolicyState>(before, { ...kept, ...rules }, at);
+  const after = revised<PolicyState>(before, { ...kept, ...document }, at);
   if (!after) return [];
   return [policyEdited(after, id(0)), authzChanged(org)];
 }

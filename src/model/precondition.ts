@@ -20,13 +20,31 @@ export interface Identity {
   readonly origin?: string;
 }
 
-/** Throws `validation_failed` where the body is of another resource. */
-export function checkIdentity(said: Identity, resource: Identity | undefined): void {
-  const faults: Fault[] = [];
-  for (const name of Object.keys(said) as (keyof Identity)[]) {
-    if (said[name] !== undefined && said[name] !== resource?.[name]) {
-      faults.push({ pointer: `/${name}`, reason: 'cannot be changed; leave it as it was read, or out' });
-    }
+/**
+ * What `decide` makes of a body that says it is of this resource. Throws `validation_failed` with every fault: where it is
+ * of another, and what `decide` finds besides.
+ */
+export function ofSameResource<Result>(said: Identity, resource: Identity, decide: () => Result): Result {
+  const faults = identityFaults(said, resource);
+  if (faults.length === 0) return decide();
+  throw new ControlRefusal('validation_failed', 'the body is of another resource', [...faults, ...faultsOf(decide)]);
+}
+
+function identityFaults(said: Identity, resource: Identity): Fault[] {
+  const altered = (Object.keys(said) as (keyof Identity)[]).filter((name) => said[name] !== resource[name]);
+  return altered.map((name) => ({
+    pointer: `/${name}`,
+    reason: 'cannot be changed; leave it as it was read, or out',
+  }));
+}
+
+/** Of what is refused in any case. */
+function faultsOf(decide: () => unknown): readonly Fault[] {
+  try {
+    decide();
+    return [];
+  } catch (error) {
+    if (error instanceof ControlRefusal) return error.faults;
+    throw error;
   }
-  if (faults.length > 0) throw new ControlRefusal('validation_failed', 'the body is of another resource', faults);
 }

@@ -4,7 +4,7 @@ import { groupsWithout } from './group.js';
 import { keyIssued, keysRevoked } from './key.js';
 import { linkTo } from './links.js';
 import { policiesWithout } from './policy.js';
-import { checkIdentity, checkPrecondition, type Identity, type Precondition } from './precondition.js';
+import { checkPrecondition, type Identity, ofSameResource, type Precondition } from './precondition.js';
 import { ControlRefusal } from './refusal.js';
 import {
   auditIds,
@@ -64,9 +64,8 @@ export function decideEditServiceAccount(read: Read, command: EditServiceAccount
   const { org, name, revise, expected, identity = {}, at, id } = command;
   const before = existingServiceAccount(read, org, name);
   checkPrecondition(expected, before.version);
-  checkIdentity(identity, before);
   const { description, tags } = before;
-  const document = revise({ description, tags });
+  const document = ofSameResource(identity, before, () => revise({ description, tags }));
   refuseBuiltinTags(document.tags, tags);
   const after = revised<ServiceAccountState>(before, { ...before, ...document }, at);
   const stream = serviceAccountStream(org, name);

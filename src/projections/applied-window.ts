@@ -1,5 +1,6 @@
+import type { Place, Write } from '../read-model/document.js';
 import type { KindName } from '../read-model/kinds.js';
-import type { Generation, Place, Write } from '../read-model/read-model.js';
+import type { Generation } from '../read-model/read-model.js';
 import type { Expirable, Expiry } from './expiry.js';
 import { patiently, turnOfTheLoop } from './job.js';
 import { scanned } from './scanned.js';

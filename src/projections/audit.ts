@@ -2,7 +2,7 @@ import { isoTime } from '../clock.js';
 import { auditEventOf } from '../event-log/audit-record.js';
 import type { LogRecord } from '../event-log/event-log.js';
 import { auditFields } from '../model/audit-event.js';
-import type { Write } from '../read-model/read-model.js';
+import type { Write } from '../read-model/document.js';
 import type { Projection } from './projection.js';
 
 /** A record of `audit` becomes one document: the event as it is, with the log's time as its `receivedTime`. */

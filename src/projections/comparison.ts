@@ -1,5 +1,6 @@
+import type { Document, Place, StoredDocument, Write } from '../read-model/document.js';
 import { KINDS, type KindName } from '../read-model/kinds.js';
-import type { Document, Place, ReadModel, StoredDocument, Write } from '../read-model/read-model.js';
+import type { ReadModel } from '../read-model/read-model.js';
 import { identifierOf } from './applied-window.js';
 import type { Passage } from './expected.js';
 import type { Expiry } from './expiry.js';

@@ -6,7 +6,7 @@ import { type Caller, type ControlRecord, emptyFold, foldRecord, readFold } from
 import { parseLink } from '../model/links.js';
 import { serviceAccountStream } from '../model/streams.js';
 import { publicPart, refOf, type ViewKind, viewOf } from '../model/views.js';
-import type { Place, Write } from '../read-model/read-model.js';
+import type { Place, Write } from '../read-model/document.js';
 import { withReceivedTime } from './audit.js';
 import { differenceOf } from './difference.js';
 import type { Projection } from './projection.js';

@@ -1,7 +1,7 @@
 import type { EventLog, LogRecord, Topic } from '../event-log/event-log.js';
 import { readRange } from '../event-log/read-range.js';
 import { UnreadableRecord } from '../event-log/record-schema.js';
-import type { Write } from '../read-model/read-model.js';
+import type { Write } from '../read-model/document.js';
 import { identifierOf } from './applied-window.js';
 import { turnOfTheLoop } from './job.js';
 import type { Project, Projection } from './projection.js';

@@ -1,5 +1,6 @@
+import type { Fields, Place } from '../read-model/document.js';
 import { KINDS, type Kind, type KindName } from '../read-model/kinds.js';
-import type { Fields, Place, Retention } from '../read-model/read-model.js';
+import type { Retention } from '../read-model/read-model.js';
 
 /** What of a document, stored or to be stored, tells whether it has expired. */
 export interface Expirable {

@@ -1,6 +1,6 @@
 import type { Topic } from '../event-log/event-log.js';
+import type { Place } from '../read-model/document.js';
 import type { KindName } from '../read-model/kinds.js';
-import type { Place } from '../read-model/read-model.js';
 
 /** A document that is not as it should be, by the place in the log that it comes from, or says it comes from. */
 export interface Finding<Problem extends string = string> {

@@ -1,6 +1,6 @@
 import type { Clock } from '../clock.js';
 import type { EventLog } from '../event-log/event-log.js';
-import type { Write } from '../read-model/read-model.js';
+import type { Write } from '../read-model/document.js';
 import { identifierOf } from './applied-window.js';
 import { passagesOf } from './expected.js';
 import type { Expiry } from './expiry.js';

@@ -1,6 +1,7 @@
 import type { Topic } from '../event-log/event-log.js';
+import type { Place, StoredDocument } from '../read-model/document.js';
 import { KINDS, type KindName } from '../read-model/kinds.js';
-import type { Generation, Place, ReadModel, StoredDocument } from '../read-model/read-model.js';
+import type { Generation, ReadModel } from '../read-model/read-model.js';
 import { identifierOf } from './applied-window.js';
 import type { Expiry } from './expiry.js';
 import { type Findings, findingOf } from './findings.js';

@@ -1,7 +1,8 @@
 import type { Batch, EventLog, LogRecord, Topic } from '../event-log/event-log.js';
 import { readRange } from '../event-log/read-range.js';
 import { UnreadableRecord } from '../event-log/record-schema.js';
-import type { Generation, Write } from '../read-model/read-model.js';
+import type { Write } from '../read-model/document.js';
+import type { Generation } from '../read-model/read-model.js';
 import { AppliedWindow } from './applied-window.js';
 import type { Expiry } from './expiry.js';
 import { type Ends, patiently, turnOfTheLoop } from './job.js';

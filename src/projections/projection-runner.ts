@@ -6,13 +6,8 @@ import { UnreadableRecord } from '../event-log/record-schema.js';
 import { isWaitedFor } from '../event-log/waited-for.js';
 import type { Metrics } from '../metrics.js';
 import type { ProgressFeed, RecordOutcome } from '../progress/progress-feed.js';
-import {
-  GenerationLost,
-  GenerationSealed,
-  type Outcome,
-  type ReadModel,
-  type Write,
-} from '../read-model/read-model.js';
+import type { Outcome, Write } from '../read-model/document.js';
+import { GenerationLost, GenerationSealed, type ReadModel } from '../read-model/read-model.js';
 import { untilDone } from '../retry.js';
 import { inSpan } from '../tracing.js';
 import type { Project, Projection } from './projection.js';

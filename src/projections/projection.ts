@@ -1,5 +1,5 @@
 import type { LogRecord, Topic } from '../event-log/event-log.js';
-import type { Write } from '../read-model/read-model.js';
+import type { Write } from '../read-model/document.js';
 
 /** Turns records into documents: the same records always give the same writes. */
 export interface Projection {

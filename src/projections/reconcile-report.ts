@@ -1,6 +1,6 @@
 import type { Logger } from 'pino';
+import type { Place } from '../read-model/document.js';
 import type { KindName } from '../read-model/kinds.js';
-import type { Place } from '../read-model/read-model.js';
 import { type Counts, type Finding, Findings, findingOf } from './findings.js';
 
 /**

@@ -1,8 +1,9 @@
 import type { Logger } from 'pino';
 import type { Clock } from '../clock.js';
 import type { EventLog, Offsets, Topic } from '../event-log/event-log.js';
+import type { Write } from '../read-model/document.js';
 import { KINDS, type KindName } from '../read-model/kinds.js';
-import type { ReadModel, Retention, Write } from '../read-model/read-model.js';
+import type { ReadModel, Retention } from '../read-model/read-model.js';
 import { identifierOf } from './applied-window.js';
 import { Comparison } from './comparison.js';
 import { FoldedTopic, passagesOf } from './expected.js';

@@ -1,5 +1,6 @@
+import type { StoredDocument } from '../read-model/document.js';
 import type { KindName } from '../read-model/kinds.js';
-import type { Generation, ScanRange, StoredDocument } from '../read-model/read-model.js';
+import type { Generation, ScanRange } from '../read-model/read-model.js';
 import { patiently } from './job.js';
 
 /** Few enough that a page does not keep anything else waiting, where reading is done in this process. */

@@ -1,4 +1,4 @@
-import type { Fields, Place, StoredDocument, Write } from '../read-model/read-model.js';
+import type { Fields, Place, StoredDocument, Write } from '../read-model/document.js';
 
 type Content = Pick<StoredDocument, 'place' | 'fields' | 'source' | 'deleted'> & { readonly hash?: string };
 

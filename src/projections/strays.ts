@@ -1,6 +1,7 @@
 import type { Offsets, Topic } from '../event-log/event-log.js';
+import type { Place, StoredDocument } from '../read-model/document.js';
 import { KINDS, type KindName } from '../read-model/kinds.js';
-import type { Place, ReadModel, StoredDocument } from '../read-model/read-model.js';
+import type { ReadModel } from '../read-model/read-model.js';
 import { patiently } from './job.js';
 
 type Heads = Readonly<Partial<Record<Topic, Offsets>>>;

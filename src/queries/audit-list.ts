@@ -2,7 +2,8 @@ import { Inject } from '@nestjs/common';
 import { type IQueryHandler, Query, QueryHandler } from '@nestjs/cqrs';
 import { ControlError } from '../errors.js';
 import { namesWithin, type Reach } from '../model/access.js';
-import type { Filter, Order, ReadModel, SearchQuery } from '../read-model/read-model.js';
+import type { ReadModel } from '../read-model/read-model.js';
+import type { Filter, Order, SearchQuery } from '../read-model/search.js';
 import { READ_MODEL } from '../tokens.js';
 import { BEGINNING, decodeCursor, encodeCursor, type Scope } from './cursor.js';
 

@@ -2,10 +2,13 @@ import { hash } from 'node:crypto';
 import { ControlError } from '../errors.js';
 import { canonicalJson } from '../model/canonical-json.js';
 import type { Scalar } from '../model/query.js';
-import type { Cursor, SearchQuery } from '../read-model/read-model.js';
+import type { Cursor, SearchQuery } from '../read-model/search.js';
 
 /** What a cursor goes on with: it is void for another organization, other filters (in any sequence) or another order. */
-export type Scope = Pick<SearchQuery, 'org' | 'filters' | 'order'>;
+export interface Scope extends Pick<SearchQuery, 'org' | 'filters' | 'order'> {
+  /** What else tells this list from others, where it is chosen by more than filters: void for another, too. */
+  readonly of?: object;
+}
 
 /** Of the order received: everything is still to come. */
 export const BEGINNING: Cursor = { seen: {} };
@@ -22,9 +25,9 @@ export function decodeCursor(scope: Scope, text: string): Cursor {
   throw notOfThisList();
 }
 
-function scopeHash({ org, filters, order }: Scope): string {
+function scopeHash({ org, filters, order, of }: Scope): string {
   const sorted = filters.map(canonicalJson).sort();
-  return hashOf({ org, filters: sorted, order });
+  return hashOf({ org, filters: sorted, order, ...(of && { of }) });
 }
 
 function isCursor(value: unknown, order: SearchQuery['order']): value is Cursor {

@@ -2,7 +2,8 @@ import { Inject } from '@nestjs/common';
 import { type IQueryHandler, Query, QueryHandler } from '@nestjs/cqrs';
 import { ControlError } from '../errors.js';
 import type { ViewKind } from '../model/views.js';
-import type { Document, ReadModel } from '../read-model/read-model.js';
+import type { Document } from '../read-model/document.js';
+import type { ReadModel } from '../read-model/read-model.js';
 import { READ_MODEL } from '../tokens.js';
 
 /** Answers the JSON text of the resource. Throws `not_found`. */

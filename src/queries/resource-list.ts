@@ -1,11 +1,12 @@
 import { Inject } from '@nestjs/common';
 import { type IQueryHandler, Query, QueryHandler } from '@nestjs/cqrs';
 import type { Reach } from '../model/access.js';
-import { canonicalJson } from '../model/canonical-json.js';
 import { linkTo } from '../model/links.js';
 import type { QuerySpec } from '../model/query.js';
 import type { ViewKind } from '../model/views.js';
-import type { Cursor, Document, Order, ReadModel } from '../read-model/read-model.js';
+import type { Document } from '../read-model/document.js';
+import type { ReadModel } from '../read-model/read-model.js';
+import type { Cursor, Order } from '../read-model/search.js';
 import { READ_MODEL } from '../tokens.js';
 import { decodeCursor, encodeCursor } from './cursor.js';
 
@@ -37,7 +38,7 @@ export class ListResourcesHandler implements IQueryHandler<ListResources> {
   async execute({ kind, org, options }: ListResources): Promise<ResourcePage> {
     const { limit, cursor, reach } = options;
     const isVisible = ({ id }: Document) => reach === 'all' || reach.has(linkTo(org, kind, id));
-    const { items, next } = await pageOf(this.model, kind, org, {
+    const { items, next } = await pageByName(this.model, kind, org, {
       limit,
       isWanted: isVisible,
       ...(cursor !== undefined && { cursor }),
@@ -55,14 +56,13 @@ interface Wanted {
 }
 
 /** By name, those that are wanted: a page of them, and where to go on while there are more. */
-export async function pageOf(
+export async function pageByName(
   model: ReadModel,
   kind: ViewKind,
   org: string,
   { limit, cursor: given, isWanted, spec = {} }: Wanted,
 ): Promise<{ readonly items: readonly Document[]; readonly next?: string }> {
-  const list = { field: 'list', op: '=', value: canonicalJson({ kind, spec }) } as const;
-  const scope = { org, filters: [list], order: BY_NAME };
+  const scope = { org, filters: [], order: BY_NAME, of: { kind, spec } };
   const items: Document[] = [];
   let cursor: Cursor | undefined = given === undefined ? undefined : decodeCursor(scope, given);
   for await (const document of documentsFrom(model, kind, org, cursor, Math.min(limit + 1, READ_AT_ONCE))) {

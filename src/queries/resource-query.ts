@@ -4,11 +4,12 @@ import type { Reach } from '../model/access.js';
 import { linkTo } from '../model/links.js';
 import { type Candidate, compareSortKeys, compareText, matches, type QuerySpec, sortKeyOf } from '../model/query.js';
 import type { ViewKind } from '../model/views.js';
-import type { Document, ReadModel } from '../read-model/read-model.js';
+import type { Document } from '../read-model/document.js';
+import type { ReadModel } from '../read-model/read-model.js';
 import { READ_MODEL } from '../tokens.js';
 import { decodePlace, encodePlace, type SortedPlace } from './cursor.js';
 import { type MayView, type Relation, relationsOf } from './relations.js';
-import { documentsFrom, pageOf, type ResourcePage } from './resource-list.js';
+import { documentsFrom, pageByName, type ResourcePage } from './resource-list.js';
 
 /** The resources of a kind that match, and that the caller may view: by name, or as `sort` says. */
 export class QueryResources extends Query<ResourcePage> {
@@ -20,8 +21,8 @@ export class QueryResources extends Query<ResourcePage> {
       readonly limit: number;
       readonly cursor?: string;
       readonly reach: Reach;
-      /** What relations may be asked about; of a kind without relations, nothing. */
-      readonly mayView?: MayView;
+      /** What relations may be asked about. */
+      readonly mayView: MayView;
     },
   ) {
     super();
@@ -34,12 +35,12 @@ export class QueryResourcesHandler implements IQueryHandler<QueryResources> {
 
   async execute(query: QueryResources): Promise<ResourcePage> {
     const { kind, org, spec, options } = query;
-    const related = await relationsOf(this.model, kind, org, spec, options.mayView ?? (() => false));
+    const related = await relationsOf(this.model, kind, org, spec, options.mayView);
     const isWanted = (document: Document) =>
       isVisible(query, document) && matches(spec, candidateOf(document, related));
     if (spec.sort) return this.sorted(query, spec.sort, isWanted);
     const { limit, cursor } = options;
-    const { items, next } = await pageOf(this.model, kind, org, {
+    const { items, next } = await pageByName(this.model, kind, org, {
       limit,
       isWanted,
       spec,

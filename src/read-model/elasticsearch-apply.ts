@@ -1,3 +1,4 @@
+import type { OutcomeCode, Place, Write } from './document.js';
 import { type Action, bulk, type Found, getAll, type Version } from './elasticsearch-bulk.js';
 import { type Elasticsearch, ElasticsearchFault } from './elasticsearch-client.js';
 import {
@@ -15,7 +16,6 @@ import {
 } from './elasticsearch-document.js';
 import { isMonthly, type Names } from './elasticsearch-names.js';
 import type { KindName } from './kinds.js';
-import type { OutcomeCode, Place, Write } from './read-model.js';
 
 type Create = Write & { readonly op: 'create' };
 type Change = Exclude<Write, Create>;

@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 import type { Topic } from '../event-log/event-log.js';
+import type { Document, Fields, FieldValue, Place, StoredDocument, Write } from './document.js';
 import { KINDS, type Kind, type KindName } from './kinds.js';
-import type { Document, Fields, FieldValue, Place, StoredDocument, Write } from './read-model.js';
 
 /** A document, or a pointer to one, as it is stored. */
 export interface Stored {

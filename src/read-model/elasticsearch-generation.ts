@@ -1,5 +1,6 @@
 import type { Clock } from '../clock.js';
 import type { Offsets, Topic } from '../event-log/event-log.js';
+import type { Outcome, StoredDocument, Write } from './document.js';
 import { applyWrites, type Target } from './elasticsearch-apply.js';
 import { isMissing } from './elasticsearch-client.js';
 import { checkWrite, homeOf, type Limits, locationIn, monthOf } from './elasticsearch-document.js';
@@ -14,16 +15,7 @@ import { appliedBounds, Searchable } from './elasticsearch-searchable.js';
 import type { Bounds } from './elasticsearch-state.js';
 import { sweepDocuments } from './elasticsearch-sweep.js';
 import type { KindName } from './kinds.js';
-import {
-  type Generation,
-  GenerationLost,
-  GenerationSealed,
-  type Outcome,
-  type Progress,
-  type ScanRange,
-  type StoredDocument,
-  type Write,
-} from './read-model.js';
+import { type Generation, GenerationLost, GenerationSealed, type Progress, type ScanRange } from './read-model.js';
 
 /** One generation, live or not, as one process writes to it. */
 export class ElasticsearchGeneration implements Generation {

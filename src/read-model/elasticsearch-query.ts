@@ -1,9 +1,10 @@
+import type { FieldValue } from './document.js';
 import { type Elasticsearch, ElasticsearchFault } from './elasticsearch-client.js';
 import { type Limits, type Stored, termField } from './elasticsearch-document.js';
 import { LONGEST_TERM } from './elasticsearch-mapping.js';
 import { isMonthly } from './elasticsearch-names.js';
 import { KINDS, type Kind, type KindName } from './kinds.js';
-import type { FieldValue, Filter, SearchQuery } from './read-model.js';
+import type { Filter, SearchQuery } from './search.js';
 
 export type Query = Readonly<Record<string, unknown>>;
 

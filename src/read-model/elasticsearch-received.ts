@@ -1,10 +1,11 @@
+import type { Document } from './document.js';
 import { type Found, getAll } from './elasticsearch-bulk.js';
 import { documentId, documentOf } from './elasticsearch-document.js';
 import type { Reader } from './elasticsearch-search.js';
 import { type Bound, type Bounds, isBefore, laterBounds, readState } from './elasticsearch-state.js';
 import { type Lane, type Spot, Walk } from './elasticsearch-walk.js';
 import { KINDS, type Kind, type KindName } from './kinds.js';
-import type { Document, LastPage, LastQuery, Page, SearchQuery } from './read-model.js';
+import type { LastPage, LastQuery, Page, SearchQuery } from './search.js';
 
 /** Stands in a cursor for the last document of a record, however many it has. */
 const LAST_ORDINAL = 2 ** 31 - 1;

@@ -1,3 +1,4 @@
+import type { Place, StoredDocument, Write } from './document.js';
 import { isExpired, isKeyed, locationOf, pointerOf, type Target } from './elasticsearch-apply.js';
 import { type Action, bulk, type Found, getAll } from './elasticsearch-bulk.js';
 import { isMissing } from './elasticsearch-client.js';
@@ -11,7 +12,6 @@ import {
   storedText,
 } from './elasticsearch-document.js';
 import type { KindName } from './kinds.js';
-import type { Place, StoredDocument, Write } from './read-model.js';
 
 /** Stores a document whatever is there; its index must be. */
 export async function overwriteDocument(target: Target, write: Write): Promise<void> {

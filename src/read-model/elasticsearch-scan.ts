@@ -1,4 +1,5 @@
 import type { Offsets, Topic } from '../event-log/event-log.js';
+import type { StoredDocument } from './document.js';
 import { isKeyed, locationOf, pointerOf, type Target } from './elasticsearch-apply.js';
 import { getAll } from './elasticsearch-bulk.js';
 import {
@@ -12,7 +13,7 @@ import {
 } from './elasticsearch-document.js';
 import { type Found, type Hit, type Query, searchIn } from './elasticsearch-query.js';
 import type { KindName } from './kinds.js';
-import type { ScanRange, StoredDocument } from './read-model.js';
+import type { ScanRange } from './read-model.js';
 
 /** The documents of a range of the log, whatever reads would make of them. */
 export async function scanRange(target: Target, kind: KindName, range: ScanRange): Promise<StoredDocument[]> {

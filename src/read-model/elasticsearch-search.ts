@@ -1,3 +1,4 @@
+import type { Document } from './document.js';
 import { type Found, getAll } from './elasticsearch-bulk.js';
 import type { Catalog } from './elasticsearch-catalog.js';
 import { type Elasticsearch, isMissing } from './elasticsearch-client.js';
@@ -15,7 +16,8 @@ import {
 import { isMonthly } from './elasticsearch-names.js';
 import { type Hit, matching, searchIn, typeOf } from './elasticsearch-query.js';
 import { KINDS, type Kind, type KindName } from './kinds.js';
-import type { Cursor, Document, Order, Page, Retention, SearchQuery } from './read-model.js';
+import type { Retention } from './read-model.js';
+import type { Cursor, Order, Page, SearchQuery } from './search.js';
 
 /** What reads of the live generation need. */
 export interface Reader {

@@ -1,4 +1,5 @@
 import type { Offsets, Topic } from '../event-log/event-log.js';
+import type { Write } from './document.js';
 import type { Version } from './elasticsearch-bulk.js';
 import type { Catalog } from './elasticsearch-catalog.js';
 import { type Elasticsearch, ElasticsearchFault, isMissing } from './elasticsearch-client.js';
@@ -15,7 +16,7 @@ import {
   readState,
   writeState,
 } from './elasticsearch-state.js';
-import { GenerationLost, type Write } from './read-model.js';
+import { GenerationLost } from './read-model.js';
 
 /** More names than these make an address too long. */
 const MOST_NAMES = 20;

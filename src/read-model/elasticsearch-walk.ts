@@ -3,7 +3,7 @@ import { foundIn, type Hit, matching, type Query, type SearchAnswer, WHOLE } fro
 import { limitsOf, type Reader } from './elasticsearch-search.js';
 import type { Bound } from './elasticsearch-state.js';
 import type { KindName } from './kinds.js';
-import type { SearchQuery } from './read-model.js';
+import type { SearchQuery } from './search.js';
 
 /** Where a document stands in the log and in the index. */
 export interface Spot {

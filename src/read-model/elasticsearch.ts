@@ -2,6 +2,7 @@ import type { Logger } from 'pino';
 import { type Clock, systemClock } from '../clock.js';
 import { ControlError } from '../errors.js';
 import { type Offsets, StoreUnusable, type Topic } from '../event-log/event-log.js';
+import type { Document, Outcome, StoredDocument, Write } from './document.js';
 import { Catalog } from './elasticsearch-catalog.js';
 import {
   Elasticsearch,
@@ -19,22 +20,15 @@ import { lastReceived, searchReceived } from './elasticsearch-received.js';
 import { countByValue, getDocument, type Reader, searchByField } from './elasticsearch-search.js';
 import type { KindName } from './kinds.js';
 import {
-  type Document,
   GenerationLost,
   KEEP_ALL,
-  type LastPage,
-  type LastQuery,
   type NextGeneration,
-  type Outcome,
-  type Page,
   type Progress,
   type ReadModel,
   type Retention,
   type ScanRange,
-  type SearchQuery,
-  type StoredDocument,
-  type Write,
 } from './read-model.js';
+import type { LastPage, LastQuery, Page, SearchQuery } from './search.js';
 
 export interface ElasticsearchReadModelOptions extends ElasticsearchConnection {
   /** The name of every index and alias begins with it, so that several services can share a cluster. */

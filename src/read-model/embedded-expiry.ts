@@ -1,7 +1,8 @@
 import type { DatabaseSync, SQLInputValue } from 'node:sqlite';
 import { column, kindOf } from './embedded-row.js';
 import type { KindName } from './kinds.js';
-import type { Retention, SearchQuery } from './read-model.js';
+import type { Retention } from './read-model.js';
+import type { SearchQuery } from './search.js';
 
 export type Limits = ReadonlyMap<string, number>;
 

@@ -1,5 +1,6 @@
 import type { DatabaseSync, StatementSync } from 'node:sqlite';
 import type { Offsets, Topic } from '../event-log/event-log.js';
+import type { Document, Outcome, Place, StoredDocument, Write } from './document.js';
 import { Expiry } from './embedded-expiry.js';
 import { scanRows, strayRows } from './embedded-scan.js';
 import { KIND_NAMES, metaOf, progressIn } from './embedded-schema.js';
@@ -7,22 +8,8 @@ import { lastRows, searchRows } from './embedded-search.js';
 import { countTable, sweepTable, type Transaction } from './embedded-sweep.js';
 import { KindTable } from './embedded-table.js';
 import type { KindName } from './kinds.js';
-import {
-  type Document,
-  type Generation,
-  GenerationLost,
-  type LastPage,
-  type LastQuery,
-  type Outcome,
-  type Page,
-  type Place,
-  type Progress,
-  type Retention,
-  type ScanRange,
-  type SearchQuery,
-  type StoredDocument,
-  type Write,
-} from './read-model.js';
+import { type Generation, GenerationLost, type Progress, type Retention, type ScanRange } from './read-model.js';
+import type { LastPage, LastQuery, Page, SearchQuery } from './search.js';
 
 /** A generation is one database, and is lost when that is closed. */
 export class EmbeddedGeneration implements Generation {

@@ -1,8 +1,8 @@
 import type { DatabaseSync, SQLInputValue } from 'node:sqlite';
 import { crc32 } from 'node:zlib';
 import type { Topic } from '../event-log/event-log.js';
+import type { Document, DocumentContent, Fields, FieldValue, Place, StoredDocument, Write } from './document.js';
 import { KINDS, type Kind, type KindName } from './kinds.js';
-import type { Document, DocumentContent, Fields, FieldValue, Place, StoredDocument, Write } from './read-model.js';
 
 export type Row = Readonly<Record<string, unknown>>;
 

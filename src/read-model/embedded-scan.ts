@@ -1,9 +1,10 @@
 import type { DatabaseSync } from 'node:sqlite';
 import { setImmediate as turn } from 'node:timers/promises';
 import type { Offsets, Topic } from '../event-log/event-log.js';
+import type { StoredDocument } from './document.js';
 import { isAtPlace, placeOf, type Row, rowReader, shardOf, storedOf } from './embedded-row.js';
 import type { KindName } from './kinds.js';
-import type { ScanRange, StoredDocument } from './read-model.js';
+import type { ScanRange } from './read-model.js';
 
 /** The organizations of a kind, each found by one step in an index: there are far fewer of them than rows. */
 function orgsOf(kind: KindName): string {

@@ -1,10 +1,11 @@
 import type { DatabaseSync } from 'node:sqlite';
+import type { Document } from './document.js';
 import type { Condition, Expiry } from './embedded-expiry.js';
 import { isBefore, type Spot } from './embedded-marks.js';
 import { column, documentOf, kindOf } from './embedded-row.js';
 import { shardsOf } from './embedded-schema.js';
 import type { KindName } from './kinds.js';
-import type { Cursor, Document, Filter, LastPage, LastQuery, Page, SearchQuery } from './read-model.js';
+import type { Cursor, Filter, LastPage, LastQuery, Page, SearchQuery } from './search.js';
 
 /** Values are always bound; names and operators in the SQL are this program's own. */
 export function searchRows(db: DatabaseSync, expiry: Expiry, kind: KindName, query: SearchQuery): Page {

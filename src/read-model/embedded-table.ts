@@ -1,4 +1,5 @@
 import type { DatabaseSync } from 'node:sqlite';
+import type { Document, OutcomeCode, StoredDocument, Write } from './document.js';
 import { type Expiry, hasExpired, type Limits } from './embedded-expiry.js';
 import { Marks } from './embedded-marks.js';
 import {
@@ -16,7 +17,6 @@ import {
 import { type Tally, tallyOf } from './embedded-tally.js';
 import type { WalkedRow } from './embedded-walk.js';
 import type { KindName } from './kinds.js';
-import type { Document, OutcomeCode, StoredDocument, Write } from './read-model.js';
 
 type Create = Write & { readonly op: 'create' };
 

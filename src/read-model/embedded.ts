@@ -2,28 +2,22 @@ import { existsSync } from 'node:fs';
 import type { DatabaseSync } from 'node:sqlite';
 import { type Offsets, StoreUnusable, type Topic } from '../event-log/event-log.js';
 import { isEmpty, openExclusive, sqliteFault } from '../sqlite.js';
+import type { Document, Outcome, StoredDocument, Write } from './document.js';
 import { nextFile, removeDatabase, setAside, takePlace } from './embedded-files.js';
 import { EmbeddedGeneration } from './embedded-generation.js';
 import { APPLICATION, createSchema, FORMAT_VERSION, metaOf, progressIn } from './embedded-schema.js';
 import type { KindName } from './kinds.js';
 import {
-  type Document,
   GenerationLost,
   GenerationSealed,
   KEEP_ALL,
-  type LastPage,
-  type LastQuery,
   type NextGeneration,
-  type Outcome,
-  type Page,
   type Progress,
   type ReadModel,
   type Retention,
   type ScanRange,
-  type SearchQuery,
-  type StoredDocument,
-  type Write,
 } from './read-model.js';
+import type { LastPage, LastQuery, Page, SearchQuery } from './search.js';
 
 export interface EmbeddedReadModelOptions {
   readonly file: string;

@@ -1,63 +1,33 @@
-import { setTimeout as delay } from 'node:timers/promises';
 import { ControlError } from '../errors.js';
-import { type Offsets, StoreUnusable, type Topic } from '../event-log/event-log.js';
+import type { Offsets, Topic } from '../event-log/event-log.js';
+import { LateOpening } from '../late.js';
+import type { Document, Outcome, StoredDocument, Write } from './document.js';
 import type { KindName } from './kinds.js';
-import type {
-  Document,
-  LastPage,
-  LastQuery,
-  NextGeneration,
-  Outcome,
-  Page,
-  Progress,
-  ReadModel,
-  ScanRange,
-  SearchQuery,
-  StoredDocument,
-  Write,
-} from './read-model.js';
-
-const RETRY_MS = 1_000;
+import type { NextGeneration, Progress, ReadModel, ScanRange } from './read-model.js';
+import type { LastPage, LastQuery, Page, SearchQuery } from './search.js';
 
 /**
- * A read model that may not be reachable yet: opened in the background, again and again until it is. Meanwhile everything
- * asked of it is refused, and `missing` says why. One that can be reached and cannot be used is not waited for: `opened`
- * rejects.
+ * A read model that may not be reachable yet. Until it is, everything asked of it is refused, and `missing` says why. For
+ * one that can be reached and cannot be used, `opened` rejects.
  */
 export class LateReadModel implements ReadModel {
-  private model: ReadModel | undefined;
-  private reason = 'not tried yet';
-  private readonly stop = new AbortController();
-  readonly opened: Promise<ReadModel>;
+  private readonly opening: LateOpening<ReadModel>;
 
   constructor(
-    private readonly name: string,
+    name: string,
     readonly refreshMs: ReadModel['refreshMs'],
     open: () => Promise<ReadModel>,
   ) {
-    this.opened = this.keepOpening(open);
-    this.opened.catch(() => undefined);
+    this.opening = new LateOpening(name, open);
   }
 
-  private async keepOpening(open: () => Promise<ReadModel>): Promise<ReadModel> {
-    for (;;) {
-      this.stop.signal.throwIfAborted();
-      try {
-        const model = await open();
-        if (this.stop.signal.aborted) await model.close();
-        this.model = model;
-        return model;
-      } catch (error) {
-        if (error instanceof StoreUnusable) throw error;
-        this.reason = (error as Error).message;
-      }
-      await delay(RETRY_MS, undefined, { signal: this.stop.signal });
-    }
+  get opened(): Promise<ReadModel> {
+    return this.opening.opened;
   }
 
   /** Why the read model cannot be used at the moment; undefined when it can. */
   get missing(): string | undefined {
-    return this.model ? undefined : `${this.name} cannot be reached: ${this.reason}`;
+    return this.opening.missing;
   }
 
   async get(kind: KindName, org: string, id: string): Promise<Document | undefined> {
@@ -116,14 +86,12 @@ export class LateReadModel implements ReadModel {
     return this.now().begin();
   }
 
-  async close(): Promise<void> {
-    this.stop.abort();
-    await this.opened.catch(() => undefined);
-    await this.model?.close();
+  close(): Promise<void> {
+    return this.opening.close();
   }
 
   private now(): ReadModel {
-    if (this.model) return this.model;
+    if (this.opening.store) return this.opening.store;
     throw new ControlError('read_model_unavailable', this.missing ?? 'the read model is closed');
   }
 }

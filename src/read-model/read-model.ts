@@ -1,5 +1,7 @@
 import type { Offsets, Topic } from '../event-log/event-log.js';
+import type { Document, Outcome, StoredDocument, Write } from './document.js';
 import type { KindName } from './kinds.js';
+import type { LastPage, LastQuery, Page, SearchQuery } from './search.js';
 
 /**
  * What the projections made of the log, for reading. It can be thrown away and rebuilt from the log at any time, and
@@ -155,21 +157,6 @@ export interface ScanRange {
   readonly limit: number;
 }
 
-/** A document as it is stored. */
-export interface StoredDocument {
-  readonly org: string;
-  readonly id: string;
-  readonly place: Place;
-  readonly fields: Fields;
-  readonly source: string;
-  readonly hash?: string;
-  readonly deleted: boolean;
-  /** The adapter's own name of where it is stored; tells copies apart. */
-  readonly location: string;
-  /** It stands where reads do not look for it, or is damaged: it must be written anew. */
-  readonly misplaced: boolean;
-}
-
 /** What was written to is gone, or was set back. Nothing is lost: the log has it, and `progress` tells where to go on. */
 export class GenerationLost extends Error {
   override readonly name = 'GenerationLost';
@@ -184,118 +171,4 @@ export interface Progress {
   /** Grows with every promotion; an acknowledgement of an earlier generation does not count. */
   readonly generation: number;
   readonly next: Offsets;
-}
-
-/** The record that a document came from, and which of its documents it is. */
-export interface Place {
-  readonly topic: Topic;
-  readonly partition: number;
-  readonly offset: number;
-  /** Tells the documents of one record apart, from 0. */
-  readonly ordinal: number;
-  /** When the log took the record, in milliseconds. */
-  readonly time: number;
-}
-
-interface WriteTo {
-  readonly kind: KindName;
-  readonly org: string;
-  readonly id: string;
-  readonly place: Place;
-}
-
-export interface DocumentContent {
-  /** The values of the kind's fields; one that is absent is not stored and matches no filter. */
-  readonly fields: Fields;
-  /** JSON text, answered as it is, byte for byte. */
-  readonly source: string;
-}
-
-/**
- * - `create`: the first of an identifier stays for ever. `hash` tells a repetition from another content.
- * - `put`, `delete`: the newest place wins, so an older write that arrives late changes nothing, after a delete too.
- */
-export type Write =
-  | (WriteTo & DocumentContent & { readonly op: 'create'; readonly hash?: string })
-  | (WriteTo & DocumentContent & { readonly op: 'put' })
-  | (WriteTo & { readonly op: 'delete' });
-
-/**
- * - `applied`: the document is there because of this write, now or at an earlier delivery of it (same place).
- * - `duplicate`: another place created the identifier, with the same hash (or neither has one).
- * - `conflict`: another place created the identifier, with another hash.
- * - `stale`: a `put` or `delete` older than what is there.
- */
-export type OutcomeCode = 'applied' | 'duplicate' | 'conflict' | 'stale';
-
-export interface Outcome {
-  readonly code: OutcomeCode;
-  readonly id: string;
-}
-
-export type FieldValue = string | number;
-export type Fields = Readonly<Record<string, FieldValue | undefined>>;
-
-export interface Document extends DocumentContent {
-  readonly id: string;
-  readonly place: Place;
-}
-
-/**
- * Exact, typed comparison; strings by code point. A document without the field matches nothing. `in`: equals one of the
- * values, of which there may be thousands, and any of them more than once; without values nothing matches.
- */
-export type Filter =
-  | { readonly field: string; readonly op: '=' | '>=' | '<'; readonly value: FieldValue }
-  | { readonly field: string; readonly op: 'in'; readonly values: readonly FieldValue[] };
-
-/**
- * - `{field, direction}`: by the field, then by `id`, both in this direction.
- * - `received`: in the order in which the log took the records, per partition; partitions are merged by their
- *   records' time. Its cursor misses nothing: a record that appears later always comes after it.
- */
-export type Order = { readonly field: string; readonly direction: 'ascending' | 'descending' } | 'received';
-
-/** After which document the next page starts. Plain data: callers may serialize it, and give back what they were given. */
-export type Cursor =
-  | { readonly after: readonly [FieldValue, string] }
-  /** Last place seen, by `topic/partition`: `[offset, ordinal]`. */
-  | { readonly seen: Readonly<Record<string, readonly [number, number]>> };
-
-export interface SearchQuery {
-  readonly org: string;
-  /** All must match. */
-  readonly filters: readonly Filter[];
-  readonly order: Order;
-  /** 1 to 1000. */
-  readonly limit: number;
-  /** Documents to pass over, 0 to 10,000; not together with `cursor`. */
-  readonly offset?: number;
-  readonly cursor?: Cursor;
-}
-
-export interface LastQuery {
-  readonly org: string;
-  /** All must match. */
-  readonly filters: readonly Filter[];
-  /** 0 to 1000. */
-  readonly limit: number;
-}
-
-export interface LastPage {
-  readonly items: readonly Document[];
-  /** Where to go on in the order received. */
-  readonly cursor: Cursor;
-}
-
-export interface Page {
-  readonly items: readonly Document[];
-  /** Whether there is a document after this page now. */
-  readonly more: boolean;
-  /**
-   * Where to go on, also for documents that are not there yet; absent at most for an empty page that was given no
-   * cursor. In the order received the last page's may lie behind documents that do not match, so that going on from it
-   * again and again does not look at them again and again.
-   */
-  readonly cursor?: Cursor;
 }

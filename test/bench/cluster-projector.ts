@@ -1,6 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import type { Consumer, EventLog, LogRecord, Topic } from '../../src/event-log/event-log.js';
-import type { ReadModel, Write } from '../../src/read-model/read-model.js';
+import type { Write } from '../../src/read-model/document.js';
+import type { ReadModel } from '../../src/read-model/read-model.js';
 import { Bare, built, cpuEach, entriesOf, logger, Topics } from './cluster-store.ts';
 import { type Options, type Ratios, say } from './figures.ts';
 

@@ -1,6 +1,8 @@
 import { randomBytes } from 'node:crypto';
 import { keyedId } from '../../src/ids.js';
-import type { Cursor, ReadModel, Write } from '../../src/read-model/read-model.js';
+import type { Write } from '../../src/read-model/document.js';
+import type { ReadModel } from '../../src/read-model/read-model.js';
+import type { Cursor } from '../../src/read-model/search.js';
 import { withHandles } from '../contract/elasticsearch.harness.js';
 import { sleep } from '../contract/harness.js';
 import {

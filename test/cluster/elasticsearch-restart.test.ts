@@ -1,6 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import { keyedId } from '../../src/ids.js';
-import type { ReadModel, Write } from '../../src/read-model/read-model.js';
+import type { Write } from '../../src/read-model/document.js';
+import type { ReadModel } from '../../src/read-model/read-model.js';
 import { Gate, Handles } from '../contract/elasticsearch.harness.js';
 import { sleep } from '../contract/harness.js';
 import { allItems, event, idAt, ids, ORG, place, START } from '../contract/read-model.harness.js';

@@ -1,8 +1,7 @@
 import { type EmbeddedModelHarness, openEmbeddedReadModel } from './embedded.harness.js';
-import { codes, event, found, idAt, ids, none, ORG, place, START, scan, store } from './read-model.harness.js';
+import { codes, event, events, found, idAt, ids, none, ORG, place, START, scan, store } from './read-model.harness.js';
 
 const numbers = (count: number): number[] => Array.from({ length: count }, (_, n) => n);
-const events = (from: number, to: number) => numbers(to - from).map((n) => event(from + n));
 
 let harness: EmbeddedModelHarness;
 beforeEach(async () => {

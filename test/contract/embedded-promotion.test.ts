@@ -16,6 +16,7 @@ import { settled } from './harness.js';
 import {
   codes,
   event,
+  events,
   found,
   idAt,
   ids,
@@ -31,7 +32,6 @@ import {
 } from './read-model.harness.js';
 
 const numbers = (count: number): number[] => Array.from({ length: count }, (_, n) => n);
-const events = (from: number, to: number) => numbers(to - from).map((n) => event(from + n));
 
 let harness: EmbeddedModelHarness;
 beforeEach(async () => {

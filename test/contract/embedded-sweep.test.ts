@@ -1,10 +1,9 @@
 import { DatabaseSync, type SQLInputValue } from 'node:sqlite';
 import { type EmbeddedModelHarness, openEmbeddedReadModel } from './embedded.harness.js';
 import { settled } from './harness.js';
-import { event, failWrites, found, ORG, repair, START, store, sweep } from './read-model.harness.js';
+import { event, events, failWrites, found, ORG, repair, START, store, sweep } from './read-model.harness.js';
 
 const numbers = (count: number): number[] => Array.from({ length: count }, (_, n) => n);
-const events = (from: number, to: number) => numbers(to - from).map((n) => event(from + n));
 
 let harness: EmbeddedModelHarness;
 beforeEach(async () => {

@@ -1,4 +1,5 @@
-import type { Cursor, Write } from '../../src/read-model/read-model.js';
+import type { Write } from '../../src/read-model/document.js';
+import type { Cursor } from '../../src/read-model/search.js';
 import {
   codes,
   documentOf,

@@ -1,5 +1,6 @@
 import fc from 'fast-check';
-import type { FieldValue, Filter } from '../../src/read-model/read-model.js';
+import type { FieldValue } from '../../src/read-model/document.js';
+import type { Filter } from '../../src/read-model/search.js';
 import { settled } from './harness.js';
 import {
   allItems,

@@ -1,5 +1,5 @@
-import type { Generation, NextGeneration, ReadModel } from '../../src/read-model/read-model.js';
-import { settled, sleep } from './harness.js';
+import type { NextGeneration, ReadModel } from '../../src/read-model/read-model.js';
+import { settled } from './harness.js';
 import { answersOf, fill } from './read-model.answers.js';
 import {
   allItems,
@@ -7,7 +7,9 @@ import {
   controlPlace,
   documentOf,
   event,
+  events,
   found,
+  generationOf,
   idAt,
   ids,
   LEASE_MS,
@@ -27,17 +29,12 @@ import {
   throughJson,
 } from './read-model.harness.js';
 
-const SEALED = { error: { name: 'GenerationSealed' } };
 const LOST = { error: { name: 'GenerationLost' } };
-
-/** Events `from` to `to - 1`, as partition 0 has them. */
-const events = (from: number, to: number) => Array.from({ length: to - from }, (_, n) => event(from + n));
 
 export function generationCases(given: ModelCases): void {
   visibilityCases(given);
   numberCases(given);
   continuityCases(given);
-  sealCases(given);
   endCases(given);
 }
 
@@ -244,79 +241,6 @@ function continuityCases({ it }: ModelCases): void {
   });
 }
 
-function sealCases({ it }: ModelCases): void {
-  it('ends writing to the live one, and says how far that got', async ({ model }) => {
-    await model.apply('audit', events(0, 3), { 0: 3, 2: 7 });
-    await model.apply('control', [put('robot', 4)], { 0: 5 });
-    await model.refresh();
-    const next = await model.begin();
-    const sealed = await next.seal(LEASE_MS);
-
-    expect(await settled(model.apply('audit', [event(3)], { 0: 4 }))).toMatchObject(SEALED);
-    expect(await settled(model.apply('control', [put('robot', 6)], { 0: 7 }))).toMatchObject(SEALED);
-    expect([sealed.audit?.[0], sealed.audit?.[2], sealed.control?.[0]]).toEqual([3, 7, 5]);
-    expect(nextOf(await model.progress('audit'), 0, 2)).toEqual([3, 7]);
-    expect(nextOf(await model.progress('control'), 0)).toEqual([5]);
-    await model.refresh();
-    expect(await found(model)).toEqual([0, 1, 2]);
-  });
-
-  it('is written to itself while the live one is sealed, and takes writes as the live one', async ({ model }) => {
-    await store(model, events(0, 3));
-    const next = await model.begin();
-    await next.seal(LEASE_MS);
-    await store(next, events(0, 4));
-    await next.promote();
-    await model.progress('audit');
-
-    expect(codes(await model.apply('audit', [event(4)], { 0: 5 }))).toEqual(['applied']);
-    await model.refresh();
-    expect(await found(model)).toEqual([0, 1, 2, 3, 4]);
-  });
-
-  it('lets writing go on when the seal lapses', async ({ model }) => {
-    await store(model, events(0, 3));
-    const next = await model.begin();
-    await next.seal(40);
-    const refused = await settled(model.apply('audit', [event(3)], { 0: 4 }));
-    await sleep(150);
-    await model.progress('audit');
-
-    expect(refused).toMatchObject(SEALED);
-    expect(codes(await model.apply('audit', [event(3)], { 0: 4 }))).toEqual(['applied']);
-    await model.refresh();
-    expect(await found(model)).toEqual([0, 1, 2, 3]);
-  });
-
-  it('is not promoted without a seal, nor after it lapsed', async ({ model }) => {
-    await store(model, events(0, 3));
-    const { generation } = await model.progress('audit');
-    const next = await model.begin();
-    await store(next, events(0, 5));
-    const unsealed = await settled(next.promote());
-    await next.seal(20);
-    await sleep(100);
-    const lapsed = await settled(next.promote());
-
-    expect([unsealed, lapsed]).toEqual([{ error: expect.anything() }, { error: expect.anything() }]);
-    expect(await found(model)).toEqual([0, 1, 2]);
-    expect(await generationOf(model)).toBe(generation);
-    await promote(next);
-    expect(await found(model)).toEqual([0, 1, 2, 3, 4]);
-  });
-
-  it('leaves the live one to its writers once it is gone and the seal has lapsed', async ({ model }) => {
-    await store(model, events(0, 3));
-    const next = await model.begin();
-    await next.seal(40);
-    await next.discard();
-    await sleep(150);
-    await model.progress('audit');
-
-    expect(codes(await model.apply('audit', [event(3)], { 0: 4 }))).toEqual(['applied']);
-  });
-}
-
 function endCases({ it }: ModelCases): void {
   it('leaves no trace when it is discarded, and what was written to the live one stays', async ({ model }) => {
     await store(model, events(0, 3));
@@ -377,12 +301,6 @@ function endCases({ it }: ModelCases): void {
     });
   }
 }
-
-const generationOf = async (generation: Generation): Promise<number> => {
-  const [audit, control] = [await generation.progress('audit'), await generation.progress('control')];
-  expect(audit.generation).toBe(control.generation);
-  return audit.generation;
-};
 
 /** What every read shows. */
 async function shown(model: ReadModel) {

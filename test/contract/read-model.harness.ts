@@ -1,24 +1,23 @@
 import type { Offsets } from '../../src/event-log/event-log.js';
-import type { KindName } from '../../src/read-model/kinds.js';
 import type {
-  Cursor,
   Document,
   Fields,
-  Generation,
-  NextGeneration,
-  Order,
   Outcome,
   OutcomeCode,
-  Page,
   Place,
+  StoredDocument,
+  Write,
+} from '../../src/read-model/document.js';
+import type { KindName } from '../../src/read-model/kinds.js';
+import type {
+  Generation,
+  NextGeneration,
   Progress,
   ReadModel,
   Retention,
   ScanRange,
-  SearchQuery,
-  StoredDocument,
-  Write,
 } from '../../src/read-model/read-model.js';
+import type { Cursor, Order, Page, SearchQuery } from '../../src/read-model/search.js';
 import { type Case, cases, need, skipped } from './harness.js';
 
 /** A new, empty read model. */
@@ -105,6 +104,10 @@ export function event(n: number, other: Partial<Omit<Create, 'op' | 'kind'>> = {
   const content = { source: `{"n":${n}}`, id: idAt(n), org: ORG, place: place(n), ...other };
   return { op: 'create', kind: 'auditevent', ...content, fields };
 }
+
+/** Events `from` to `to - 1`, as partition 0 has them. */
+export const events = (from: number, to: number): Create[] =>
+  Array.from({ length: to - from }, (_, n) => event(from + n));
 
 export function put(id: string, offset: number, other: Partial<Omit<Put, 'op' | 'id'>> = {}): Put {
   const content = { fields: { name: id }, source: `{"at":${offset}}`, org: ORG, place: controlPlace(offset) };
@@ -227,5 +230,12 @@ export const throughJson = <T>(value: T): T => (value === undefined ? value : JS
 /** The places of `next`; a partition that is not named stands at 0. */
 export const nextOf = ({ next }: Progress, ...partitions: number[]): number[] =>
   partitions.map((one) => next[one] ?? 0);
+
+/** The number that all topics agree on. */
+export async function generationOf(generation: Generation): Promise<number> {
+  const [audit, control] = [await generation.progress('audit'), await generation.progress('control')];
+  expect(audit.generation).toBe(control.generation);
+  return audit.generation;
+}
 
 export const none: Offsets = {};

@@ -1,5 +1,5 @@
 import fc from 'fast-check';
-import type { Document } from '../../src/read-model/read-model.js';
+import type { Document } from '../../src/read-model/document.js';
 import {
   allItems,
   controlPlace,

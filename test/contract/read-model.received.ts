@@ -1,6 +1,8 @@
 import fc from 'fast-check';
 import type { Topic } from '../../src/event-log/event-log.js';
-import type { Cursor, Document, ReadModel, SearchQuery, Write } from '../../src/read-model/read-model.js';
+import type { Document, Write } from '../../src/read-model/document.js';
+import type { ReadModel } from '../../src/read-model/read-model.js';
+import type { Cursor, SearchQuery } from '../../src/read-model/search.js';
 import {
   allItems,
   controlPlace,

@@ -1,4 +1,4 @@
-import type { StoredDocument } from '../../src/read-model/read-model.js';
+import type { StoredDocument } from '../../src/read-model/document.js';
 import { answersOf, fill } from './read-model.answers.js';
 import {
   codes,

@@ -1,4 +1,5 @@
-import type { Filter, ReadModel } from '../../src/read-model/read-model.js';
+import type { ReadModel } from '../../src/read-model/read-model.js';
+import type { Filter } from '../../src/read-model/search.js';
 import {
   allItems,
   BY_NAME,

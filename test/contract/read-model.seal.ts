@@ -1,10 +1,23 @@
 import { settled, sleep } from './harness.js';
-import { codes, event, found, LEASE_MS, type ModelCases, nextOf, promote, put, store } from './read-model.harness.js';
+import {
+  codes,
+  event,
+  events,
+  found,
+  generationOf,
+  LEASE_MS,
+  type ModelCases,
+  nextOf,
+  promote,
+  put,
+  store,
+} from './read-model.harness.js';
 
 const SEALED = { error: { name: 'GenerationSealed' } };
 
-/** Events `from` to `to - 1`, as partition 0 has them. */
-const events = (from: number, to: number) => Array.from({ length: to - from }, (_, n) => event(from + n));
+/** Long enough for what a case does meanwhile, on a store that is slow too. */
+const SHORT_LEASE_MS = 500;
+const lapse = () => sleep(SHORT_LEASE_MS + 100);
 
 export function sealCases({ it }: ModelCases): void {
   it('ends writing to the live one, and says how far that got', async ({ model }) => {
@@ -39,9 +52,9 @@ export function sealCases({ it }: ModelCases): void {
   it('lets writing go on when the seal lapses', async ({ model }) => {
     await store(model, events(0, 3));
     const next = await model.begin();
-    await next.seal(40);
+    await next.seal(SHORT_LEASE_MS);
     const refused = await settled(model.apply('audit', [event(3)], { 0: 4 }));
-    await sleep(150);
+    await lapse();
     await model.progress('audit');
 
     expect(refused).toMatchObject(SEALED);
@@ -56,13 +69,13 @@ export function sealCases({ it }: ModelCases): void {
     const next = await model.begin();
     await store(next, events(0, 5));
     const unsealed = await settled(next.promote());
-    await next.seal(20);
-    await sleep(100);
+    await next.seal(SHORT_LEASE_MS);
+    await lapse();
     const lapsed = await settled(next.promote());
 
     expect([unsealed, lapsed]).toEqual([{ error: expect.anything() }, { error: expect.anything() }]);
     expect(await found(model)).toEqual([0, 1, 2]);
-    expect((await model.progress('audit')).generation).toBe(generation);
+    expect(await generationOf(model)).toBe(generation);
     await promote(next);
     expect(await found(model)).toEqual([0, 1, 2, 3, 4]);
   });
@@ -70,9 +83,9 @@ export function sealCases({ it }: ModelCases): void {
   it('leaves the live one to its writers once it is gone and the seal has lapsed', async ({ model }) => {
     await store(model, events(0, 3));
     const next = await model.begin();
-    await next.seal(40);
+    await next.seal(SHORT_LEASE_MS);
     await next.discard();
-    await sleep(150);
+    await lapse();
     await model.progress('audit');
 
     expect(codes(await model.apply('audit', [event(3)], { 0: 4 }))).toEqual(['applied']);

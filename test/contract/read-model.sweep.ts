@@ -1,5 +1,6 @@
 import fc from 'fast-check';
-import type { ReadModel, Write } from '../../src/read-model/read-model.js';
+import type { Write } from '../../src/read-model/document.js';
+import type { ReadModel } from '../../src/read-model/read-model.js';
 import { answersOf } from './read-model.answers.js';
 import {
   codes,

@@ -13,7 +13,7 @@ import {
 import { UnreadableRecord } from '../../src/event-log/record-schema.js';
 import type { EmbeddedReadModel } from '../../src/read-model/embedded.js';
 import type { KindName } from '../../src/read-model/kinds.js';
-import type { SearchQuery } from '../../src/read-model/read-model.js';
+import type { SearchQuery } from '../../src/read-model/search.js';
 import { Api, Org, type OrgBody } from '../support/api.js';
 import { startService, type TestService } from '../support/service.js';
 

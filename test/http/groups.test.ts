@@ -9,6 +9,10 @@ type Group = Resource & {
   readonly origin: string;
 };
 
+interface OpenApi {
+  readonly components: { readonly schemas: Readonly<Record<string, { readonly description?: string }>> };
+}
+
 let mailbox: Mailbox;
 let service: TestService;
 let org: Org;
@@ -92,6 +96,18 @@ describe('a group', () => {
   test('gets the defaults of its query', async () => {
     const { memberQuery } = await newGroup({ memberQuery: { kind: 'user', spec: {} } });
     expect(memberQuery).toEqual({ kind: 'user', fetch: 'items', spec: { match: 'all', terms: [] } });
+  });
+
+  test('keeps the sorting of its query, which orders nothing, as the description of the API says', async () => {
+    const spec = { ...QUERY.spec, sort: { by: 'name', order: 'desc' } };
+    const group = await newGroup({ memberQuery: { ...QUERY, spec } });
+    expect(group.memberQuery).toEqual({ ...QUERY, fetch: 'items', spec });
+
+    const users = new Resources(org, 'user');
+    const { body } = await users.query({ spec: { terms: [{ rel: 'group', value: group.name }] } });
+    expect(body.items.map(({ id }) => id)).toEqual([ann.id]);
+    const { components } = (await org.api.get<OpenApi>('/openapi.json')).body;
+    expect(components.schemas['MemberQueryDto']?.description).toMatch(/`sort` .* has no effect/);
   });
 
   test('that is not there is not found', async () => {

@@ -7,10 +7,12 @@ const DAY = 86_400_000;
 const AT_MS = Date.parse(AT);
 const later = (days: number) => new Date(AT_MS + days * DAY).toISOString();
 
+const to = (retentionDays: number | null) => ({ revise: () => ({ retentionDays }) });
+
 const command: SetRetention = {
   org: 'acme',
   name: 'shop',
-  retentionDays: 30,
+  ...to(30),
   at: AT,
   ids: { context: 'c', audit: 'a' },
 };
@@ -42,7 +44,7 @@ describe('setting the retention of an audit context', () => {
   });
 
   it('keeps hidden what the setting before has hidden by then', () => {
-    const longer = { ...command, retentionDays: 365, at: later(40), ids: { context: 'other', audit: 'a' } };
+    const longer = { ...command, ...to(365), at: later(40), ids: { context: 'other', audit: 'a' } };
     const hiddenBefore = AT_MS + 10 * DAY;
     given(set())
       .when((read) => decideSetRetention(read, longer))
@@ -54,7 +56,7 @@ describe('setting the retention of an audit context', () => {
       .when((read) => decideSetRetention(read, { ...command, at: later(1) }))
       .then();
     given()
-      .when((read) => decideSetRetention(read, { ...command, retentionDays: null }))
+      .when((read) => decideSetRetention(read, { ...command, ...to(null) }))
       .then();
   });
 
@@ -64,13 +66,13 @@ describe('setting the retention of an audit context', () => {
     ['any settings, though there are none', { expected: '*' as const, name: 'other' }],
   ])('is refused for a caller who expects %s', (_what, other) => {
     given(set())
-      .when((read) => decideSetRetention(read, { ...command, retentionDays: 7, ...other }))
+      .when((read) => decideSetRetention(read, { ...command, ...to(7), ...other }))
       .thenRefused('precondition_failed');
   });
 
   it.each([{ id: 'another' }, { created: later(1) }])('is refused for a body of another resource: %o', (identity) => {
     given(set())
-      .when((read) => decideSetRetention(read, { ...command, retentionDays: 7, identity }))
+      .when((read) => decideSetRetention(read, { ...command, ...to(7), identity }))
       .thenRefused('validation_failed');
   });
 
@@ -89,7 +91,7 @@ describe('setting the retention of an audit context', () => {
           if (state) hidden = Math.max(hidden, servedFrom(state, now));
           const at = new Date(now).toISOString();
           const read = Object.assign(() => state as never, { all: () => [], keysOf: () => [] });
-          const [event] = decideSetRetention(read, { ...command, retentionDays: days, at });
+          const [event] = decideSetRetention(read, { ...command, ...to(days), at });
           if (event?.type === 'auditctx-retention-set') state = event.data;
           if (state) expect(servedFrom(state, now)).toBeGreaterThanOrEqual(hidden);
         }

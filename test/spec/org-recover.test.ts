@@ -18,7 +18,7 @@ const key = {
 };
 
 /** Everybody else is a superuser, and the account is gone. */
-const abandoned = past(
+const decisions: Parameters<typeof past> = [
   org,
   ...user('ann@acme.example'),
   (read) =>
@@ -29,7 +29,8 @@ const abandoned = past(
       revise: (document) => ({ ...document, memberLinks: ['/org/acme/user/ann@acme.example'] }),
     }),
   (read) => decideDeleteServiceAccount(read, { ...occasion('gone'), org: ORG, name: 'admin' }),
-);
+];
+const abandoned = past(...decisions);
 
 describe('recovering an organization', () => {
   it('issues a key of the account admin, and changes nothing else where that is a superuser', () => {
@@ -55,11 +56,13 @@ describe('recovering an organization', () => {
   });
 
   it('does so also where the group of superusers has as many members as it may have', () => {
-    const full = Array.from({ length: 200 }, (_, n) => `/org/acme/user/u${n}@acme.example`);
-    const filled = full.reduce((events, link, n) => {
-      const group = stateAfter(events)(groupStream(ORG, 'superusers'));
-      return n === 0 ? events : [...events, ...withMember(group, link, AT, () => `filled-${n}`)];
-    }, abandoned);
+    const others = Array.from({ length: 199 }, (_, n) => `/org/acme/user/u${n}@acme.example`);
+    const filled = past(
+      ...decisions,
+      ...others.map((link, n): Parameters<typeof past>[0] => (read) => {
+        return withMember(read(groupStream(ORG, 'superusers')), link, AT, () => `filled-${n}`);
+      }),
+    );
     const events = decideRecoverOrg(stateAfter(filled), command);
     expect(stateAfter([...filled, ...events])(groupStream(ORG, 'superusers'))?.memberLinks).toHaveLength(201);
   });

@@ -1,7 +1,8 @@
 import { setImmediate as turn } from 'node:timers/promises';
 import { type RebuildParts, rebuild } from '../../src/projections/rebuild.js';
+import type { StoredDocument } from '../../src/read-model/document.js';
 import { KINDS, type KindName } from '../../src/read-model/kinds.js';
-import type { Generation, NextGeneration, ReadModel, StoredDocument } from '../../src/read-model/read-model.js';
+import type { Generation, NextGeneration, ReadModel } from '../../src/read-model/read-model.js';
 import { countTurns, EmbeddedTestStore } from '../support/store.js';
 
 let store: EmbeddedTestStore;

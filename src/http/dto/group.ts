@@ -1,7 +1,12 @@
+import { JSONSchema } from 'class-validator-jsonschema';
 import { NAME_PATTERN } from '../../model/resource.js';
 import { DescribedDto, QuerySpecDto } from './resource.js';
 import { IsOneOf, IsShape, IsText, IsTexts, Optional } from './shape.js';
 
+@JSONSchema({
+  description:
+    'Users who match are members as long as they match. Members have no order: a `sort` is kept as it was sent, and has no effect.',
+})
 export class MemberQueryDto {
   @IsOneOf(['user']) kind!: 'user';
   @Optional() @IsOneOf(['items']) fetch?: 'items';

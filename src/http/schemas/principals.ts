@@ -1,0 +1,62 @@
+import { ref } from '../documented.js';
+import { array, list, object, patchedMap, patchedText, readBefore, resource, text, time, uuid } from './parts.js';
+
+const emailText = { type: 'string', format: 'email', maxLength: 254 };
+
+/** Users, invitations, service accounts and their keys. */
+export function principalSchemas(): Record<string, Record<string, unknown>> {
+  const { name, description, tags } = resource;
+  const user = { kind: { const: 'user' }, ...resource, email: emailText, idp: text };
+  const userRead = { ...readBefore, kind: { const: 'user' }, email: text, idp: text };
+  const key = { id: uuid, description: text, created: time, expires: time };
+  const account = { kind: { const: 'serviceaccount' }, ...resource, origin: { enum: ['default', 'builtin'] } };
+  const accountRead = { ...readBefore, kind: { const: 'serviceaccount' }, name, origin: text, keys: array({}) };
+  return {
+    User: object(user),
+    UserList: list('user', 'User'),
+    UserPatch: object({ ...userRead, name, description: patchedText, tags: patchedMap }, [
+      ...Object.keys(userRead),
+      'name',
+      'description',
+      'tags',
+    ]),
+    UserReplacement: object({ ...userRead, name, description, tags }, [
+      ...Object.keys(userRead),
+      'description',
+      'tags',
+    ]),
+    NewUser: object({ ...user, key: text }),
+    Invited: object({
+      invitations: { type: 'object', propertyNames: emailText, additionalProperties: text },
+      errors: { type: 'object', propertyNames: emailText, additionalProperties: ref('Error') },
+    }),
+    Invitation: object(
+      {
+        kind: { const: 'invitation' },
+        id: uuid,
+        email: emailText,
+        group: text,
+        expires: time,
+        version: resource.version,
+        created: time,
+        lastModified: time,
+        links: array(ref('Link')),
+      },
+      ['group'],
+    ),
+    InvitationList: list('invitation', 'Invitation'),
+    ServiceAccount: object({ ...account, keys: array(object(key, ['expires'])) }),
+    ServiceAccountList: list('serviceaccount', 'ServiceAccount'),
+    ServiceAccountPatch: object({ ...accountRead, description: patchedText, tags: patchedMap }, [
+      ...Object.keys(accountRead),
+      'description',
+      'tags',
+    ]),
+    ServiceAccountReplacement: object({ ...accountRead, description, tags }, [
+      ...Object.keys(accountRead),
+      'description',
+      'tags',
+    ]),
+    IssuedKey: object({ kind: { const: 'key' }, ...key, links: array(ref('Link')), key: text }, ['expires']),
+  };
+}
