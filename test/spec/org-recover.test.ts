@@ -3,7 +3,7 @@ import { decideRecoverOrg } from '../../src/model/org-recover.js';
 import { decideDeleteServiceAccount } from '../../src/model/service-account.js';
 import { groupStream } from '../../src/model/streams.js';
 import { AT, given } from './decider.js';
-import { ORG, occasion, org, past, stateAfter, user } from './past.js';
+import { type Decision, ORG, occasion, org, past, stateAfter, user } from './past.js';
 
 const ADMIN = '/org/acme/serviceaccount/admin';
 const LATER = '2026-02-03T04:05:06.789Z';
@@ -18,7 +18,7 @@ const key = {
 };
 
 /** Everybody else is a superuser, and the account is gone. */
-const decisions: Parameters<typeof past> = [
+const decisions: readonly Decision[] = [
   org,
   ...user('ann@acme.example'),
   (read) =>
@@ -59,9 +59,12 @@ describe('recovering an organization', () => {
     const others = Array.from({ length: 199 }, (_, n) => `/org/acme/user/u${n}@acme.example`);
     const filled = past(
       ...decisions,
-      ...others.map((link, n): Parameters<typeof past>[0] => (read) => {
-        return withMember(read(groupStream(ORG, 'superusers')), link, AT, () => `filled-${n}`);
-      }),
+      ...others.map(
+        (link, n): Decision =>
+          (read) => {
+            return withMember(read(groupStream(ORG, 'superusers')), link, AT, () => `filled-${n}`);
+          },
+      ),
     );
     const events = decideRecoverOrg(stateAfter(filled), command);
     expect(stateAfter([...filled, ...events])(groupStream(ORG, 'superusers'))?.memberLinks).toHaveLength(201);

@@ -8,7 +8,7 @@ import type { Occasion } from '../../src/model/resource.js';
 import { decideAddKey, decideCreateServiceAccount } from '../../src/model/service-account.js';
 import { AT, recordOf } from './decider.js';
 
-type Decision = (read: Read) => readonly ControlEvent[];
+export type Decision = (read: Read) => readonly ControlEvent[];
 
 /** What happened when these were decided one after the other. */
 export function past(...decisions: readonly Decision[]): ControlEvent[] {
