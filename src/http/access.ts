@@ -10,7 +10,6 @@ import { linkTo } from '../model/links.js';
 import type { PermissionName, TargetKind } from '../model/permission.js';
 import { userOf } from '../model/principals.js';
 import { userLink } from '../model/user.js';
-import { addressOf } from './caller.js';
 import { STATUSES } from './statuses.js';
 
 /** A permission on resources of a kind, and on which of them the route needs it. */
@@ -160,13 +159,13 @@ export class AccessCheck {
     _payload: unknown,
     done: HookHandlerDoneFunction,
   ): void => {
-    const { principal, missing, method, url, id } = request;
+    const { principal, missing, method, url, id, remoteIp } = request;
     if (principal && reply.statusCode === STATUSES.forbidden) {
       const { access = 'member' } = request.routeOptions.config;
       const { kind, permission } =
         missing ?? (typeof access === 'object' ? access : { kind: 'org', permission: access });
       const path = url.split('?')[0] ?? '';
-      this.denied.note({ principal, kind, permission, method, path, requestId: id, remoteIp: addressOf(request) });
+      this.denied.note({ principal, kind, permission, method, path, requestId: id, remoteIp });
     }
     done();
   };

@@ -8,7 +8,6 @@ import { viewOf } from '../model/views.js';
 import { GetResource } from '../queries/resource-get.js';
 import { ListResources } from '../queries/resource-list.js';
 import { Guarded, onAll } from './access.js';
-import { addressOf } from './caller.js';
 import { Documented } from './documented.js';
 import { compileShape } from './dto/compiled.js';
 import { AcceptInvitationDto, InviteUsersDto, MOST_INVITED } from './dto/invitation.js';
@@ -153,7 +152,7 @@ export class InvitationController {
     const { org, ref: invitation } = request.params as RefPath;
     checkQuery(noParameters, request);
     const { code, name } = checkBody<AcceptInvitationDto>(acceptFaults, request.body);
-    const from = { requestId: request.id, remoteIp: addressOf(request) };
+    const from = { requestId: request.id, remoteIp: request.remoteIp };
     const command = new AcceptInvitation({ org, invitation, code, name }, from, checkIdempotencyKey(request));
     const { user, key, searchable } = await this.commands.execute(command);
     reply.header('cache-control', 'no-store');

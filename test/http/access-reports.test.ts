@@ -78,7 +78,7 @@ beforeAll(async () => {
   seed.record((read, occasion) => decideDeletePolicy(read, { ...occasion, org: 'acme', name: 'crews' }));
   seed.now = START + 7 * HOUR;
   seed.record((read, occasion) => decideDeleteUser(read, { ...occasion, org: 'acme', ref: 'ben@example.com' }));
-  service = await startService({ dataDir: await seed.write() });
+  service = await startService({ seed });
   org = new Org(service.url, 'acme', key);
   robot = new Api(service.url, robotKey);
 });

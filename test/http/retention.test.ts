@@ -1,5 +1,3 @@
-import { rmSync } from 'node:fs';
-import { join } from 'node:path';
 import { type Api, at, linkOf, newOrg, type Org, pointers, type Refusal } from '../support/api.js';
 import { startService, type TestService } from '../support/service.js';
 
@@ -33,11 +31,6 @@ function put<Body = Context & Refusal>(body: unknown, options: { context?: strin
     'content-type': 'application/json',
     ...(ifMatch !== undefined && { 'if-match': ifMatch }),
   });
-}
-
-/** It is made anew from the log at the next start. */
-function removeReadModel(dataDir: string): void {
-  for (const suffix of ['', '-wal', '-shm']) rmSync(join(dataDir, `read-model.db${suffix}`), { force: true });
 }
 
 const context = (name = 'app') => org.api.get<Context & Refusal>(`${org.audit}/auditctx/${name}`);
@@ -144,8 +137,7 @@ describe('events older than the retention of their context', () => {
     await put({ retentionDays: null });
     expect(ids((await org.list({ contextName: 'app' })).body.items)).toEqual([fresh.id]);
     const { dataDir } = service;
-    await service.stop();
-    removeReadModel(dataDir);
+    await service.loseReadModel();
     service = await startService({ clock, dataDir });
     org = at(service, org);
     expect(ids((await org.list({ contextName: 'app' })).body.items)).toEqual([fresh.id]);
