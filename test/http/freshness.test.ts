@@ -1,12 +1,9 @@
-import { rmSync } from 'node:fs';
-import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { type FastifyInstance, fastify } from 'fastify';
 import { systemClock } from '../../src/clock.js';
 import { ControlState } from '../../src/commands/control-state.js';
 import type { DeniedAttempts } from '../../src/commands/denied-attempts.js';
 import { keyHash } from '../../src/commands/key-secrets.js';
-import { EmbeddedEventLog } from '../../src/event-log/embedded.js';
 import type { Batch, EventLog } from '../../src/event-log/event-log.js';
 import { AccessCheck, onAll } from '../../src/http/access.js';
 import { ErrorFilter } from '../../src/http/error-filter.js';
@@ -14,6 +11,7 @@ import { prepareServer } from '../../src/http/server.js';
 import { Metrics } from '../../src/metrics.js';
 import { emptyFold } from '../../src/model/control-fold.js';
 import { Seed } from '../support/seed.js';
+import { openSeededLog } from '../support/seeded-log.js';
 
 /** The log as one process sees it: it may not answer, or its records may not arrive any more. */
 class Sight {
@@ -58,8 +56,8 @@ interface Process {
 const stop = new AbortController();
 const servers: FastifyInstance[] = [];
 const running: Promise<unknown>[] = [];
-let dataDir: string;
-let log: EmbeddedEventLog;
+let log: EventLog;
+let removeLog: () => Promise<void>;
 let seed: Seed;
 let admin: string;
 const UNKNOWN = `svc_${'A'.repeat(43)}`;
@@ -67,16 +65,14 @@ const UNKNOWN = `svc_${'A'.repeat(43)}`;
 beforeAll(async () => {
   seed = new Seed();
   admin = seed.org('acme');
-  dataDir = await seed.write();
-  log = await EmbeddedEventLog.open({ file: join(dataDir, 'log.db') });
+  ({ log, remove: removeLog } = await openSeededLog(seed));
 });
 
 afterAll(async () => {
   stop.abort();
   await Promise.all(running);
   for (const server of servers) await server.close();
-  await log.close();
-  rmSync(dataDir, { recursive: true });
+  await removeLog();
 });
 
 async function newProcess(sharing: 'alone' | 'shared'): Promise<Process> {

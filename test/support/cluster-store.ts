@@ -2,6 +2,7 @@ import { randomUUID } from 'node:crypto';
 import { pino } from 'pino';
 import { readConfig } from '../../src/config.js';
 import { KafkaEventLog } from '../../src/event-log/kafka.js';
+import { readRange } from '../../src/event-log/read-range.js';
 import { removeIndices } from '../contract/elasticsearch.harness.js';
 import { deleteTopics } from '../contract/kafka.harness.js';
 
@@ -10,6 +11,8 @@ export interface ClusterStore {
   readonly env: Readonly<Record<string, string>>;
   /** The log without a service; to be closed by the caller. */
   openLog(): Promise<KafkaEventLog>;
+  /** Everything that it keeps: the records of the log, and the documents of the read model. */
+  stored(): Promise<Buffer>;
   /** The next start makes it anew from the log. */
   removeReadModel(): Promise<void>;
   remove(): Promise<void>;
@@ -30,12 +33,19 @@ export function newClusterStore(): ClusterStore {
     CONTROL_ELASTICSEARCH_REPLICAS: '0',
   };
   const removeReadModel = () => removeIndices(url, `${prefix}-`);
+  const openLog = () => {
+    const { cluster } = readConfig(env);
+    if (!cluster) throw new Error('the configuration is of a cluster');
+    return KafkaEventLog.open({ ...cluster.kafka, logger: pino({ level: 'silent' }) });
+  };
   return {
     env,
-    openLog() {
-      const { cluster } = readConfig(env);
-      if (!cluster) throw new Error('the configuration is of a cluster');
-      return KafkaEventLog.open({ ...cluster.kafka, logger: pino({ level: 'silent' }) });
+    openLog,
+    async stored() {
+      const log = await openLog();
+      const records = await recordsOf(log).finally(() => log.close());
+      const documents = await fetch(`${url}/${prefix}-*/_search?size=10000`);
+      return Buffer.concat([...records, Buffer.from(await documents.arrayBuffer())]);
     },
     removeReadModel,
     async remove() {
@@ -43,4 +53,14 @@ export function newClusterStore(): ClusterStore {
       await removeReadModel();
     },
   };
+}
+
+async function recordsOf(log: KafkaEventLog): Promise<Uint8Array[]> {
+  const values: Uint8Array[] = [];
+  for (const topic of ['control', 'audit'] as const) {
+    for await (const { records } of readRange(log, topic, {}, await log.head(topic), AbortSignal.timeout(30_000))) {
+      values.push(...records.map(({ value }) => value));
+    }
+  }
+  return values;
 }

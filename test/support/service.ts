@@ -1,8 +1,8 @@
 import 'reflect-metadata';
-import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { pino } from 'pino';
+import { type Logger, pino } from 'pino';
 import type { Clock } from '../../src/clock.js';
 import { readConfig } from '../../src/config.js';
 import { startService as start } from '../../src/service.js';
@@ -15,6 +15,8 @@ export interface TestService {
   readonly dataDir: string;
   /** Stops the service and keeps its data, to be started again with the same `dataDir`. */
   stop(): Promise<void>;
+  /** Everything that its store has, as it stands there. */
+  stored(): Promise<Buffer>;
   /** Stops the service and removes its read model, which the next start makes anew from the log. */
   loseReadModel(): Promise<void>;
   /** Stops the service and removes its data. */
@@ -51,6 +53,7 @@ export async function startService(
     readonly env?: Record<string, string>;
     readonly dataDir?: string;
     readonly clock?: Clock;
+    readonly logger?: Logger;
     /** What the log of a new data folder has before the service starts. */
     readonly seed?: Seed;
   } = {},
@@ -64,7 +67,7 @@ export async function startService(
     CONTROL_LOG_LEVEL: 'silent',
     ...options.env,
   });
-  const service = await start(config, pino({ level: config.logLevel }), options.clock);
+  const service = await start(config, options.logger ?? pino({ level: config.logLevel }), options.clock);
   const rootKey = config.rootKey ?? readFileSync(join(dataDir, 'root.key'), 'utf8').trim();
   let stopped: Promise<void> | undefined;
   const stop = () => {
@@ -76,6 +79,10 @@ export async function startService(
     rootKey,
     dataDir,
     stop,
+    async stored() {
+      if (cluster) return cluster.stored();
+      return Buffer.concat(readdirSync(dataDir).map((file) => readFileSync(join(dataDir, file))));
+    },
     async loseReadModel() {
       await stop();
       if (cluster) return cluster.removeReadModel();
