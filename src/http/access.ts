@@ -78,8 +78,9 @@ export function requireAccess(route: RouteOptions): void {
 }
 
 /**
- * Checks every request before its body is read. A refusal rests on state that was confirmed with the log after the
- * request came in, so a key that was just made works at once; all else rests on state that was confirmed a moment ago.
+ * Checks every request before its body is read. A refusal, and what a list leaves out, rest on state that was confirmed
+ * with the log after the request came in, so a key that was just made works at once, and so does what a policy just
+ * granted; all else rests on state that was confirmed a moment ago.
  */
 export class AccessCheck {
   constructor(
@@ -95,7 +96,7 @@ export class AccessCheck {
     if (access === undefined || access === 'public' || access === 'invited') return done();
     const hash = presentedKeyHash(request.headers.authorization);
     if (hash === undefined) return done(unauthenticated());
-    if (this.state.isFresh && !this.refusal(request, access, hash)) return done();
+    if (this.state.isFresh && !this.refusal(request, access, hash) && !leavesOut(request, access)) return done();
     this.state.confirm().then(
       () => done(this.refusal(request, access, hash)),
       (error) => done(error),
@@ -169,6 +170,11 @@ export class AccessCheck {
     }
     done();
   };
+}
+
+/** Whether the route shows the caller some resources only, and others not. */
+function leavesOut({ reach }: FastifyRequest, access: Checked): boolean {
+  return typeof access === 'object' && access.on === 'some' && reach !== 'all';
 }
 
 /** `Authorization: <key>` or `Authorization: Bearer <key>` (RFC 6750); the scheme in any case. */
