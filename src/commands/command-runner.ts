@@ -24,7 +24,10 @@ export interface ControlCommand {
 }
 
 export interface Applied {
-  /** Of the record in `control`; absent where nothing had to change. */
+  /**
+   * Of the record in `control`; where nothing had to change, of the last one that the decision rests on. Reads that have
+   * it show the outcome. Absent when there is none.
+   */
   readonly position?: Position;
   readonly events: readonly ControlEvent[];
 }
@@ -78,7 +81,7 @@ export class CommandRunner {
     const { read, expected } = trackedRead(this.state.fold);
     const events = await this.decide(command, read);
     if (!events) return undefined;
-    if (events.length === 0) return { events };
+    if (events.length === 0) return { events, ...this.state.last };
     const { id, requestHash, at, by } = command;
     const record: ControlRecord = {
       commandId: id,

@@ -1,7 +1,7 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { ControlError } from '../errors.js';
 import { controlRecordOf } from '../event-log/control-record.js';
-import type { EventLog } from '../event-log/event-log.js';
+import type { EventLog, Position } from '../event-log/event-log.js';
 import { AccessRules } from '../model/access.js';
 import { canonicalJson } from '../model/canonical-json.js';
 import type { Read } from '../model/control-events.js';
@@ -106,6 +106,11 @@ export class ControlState {
   /** Whether everything that was in the log at the start is folded. */
   get caughtUp(): boolean {
     return this.goal !== undefined && this.folded >= this.goal;
+  }
+
+  /** The position of the last record that is folded; none when there is none. */
+  get last(): { readonly position?: Position } {
+    return this.folded === 0 ? {} : { position: { partition: 0, offset: this.folded - 1 } };
   }
 
   private take(offset: number, record: ControlRecord): void {

@@ -117,4 +117,23 @@ clusterSuite('what was written at one of two instances', () => {
     },
     10 * MINUTES,
   );
+
+  test(
+    'is read by whoever wanted the same, and was told that nothing had to be changed',
+    async () => {
+      const key = await instances.org(urls[0] ?? '', 'twice');
+      const [first, second] = urls.map((url) => new Api(url, key)) as [Api, Api];
+      await first.post('/org/twice/group', { name: 'wanted' });
+      for (let round = 1; round <= 30; round += 1) {
+        const write = async (api: Api) => {
+          await edited(api, '/org/twice/group/wanted', round);
+          const { items } = (await api.get<ResourceList>('/org/twice/group')).body;
+          return items.find(({ name }) => name === 'wanted')?.tags;
+        };
+        const expected = { write: String(round) };
+        expect([round, ...(await Promise.all([write(first), write(second)]))]).toEqual([round, expected, expected]);
+      }
+    },
+    2 * MINUTES,
+  );
 });
