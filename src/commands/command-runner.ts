@@ -24,7 +24,10 @@ export interface ControlCommand {
 }
 
 export interface Applied {
-  /** Of the record in `control`; absent where nothing had to change. */
+  /**
+   * Of the record in `control`; where nothing had to change, of the last one that the decision rests on. Reads that have
+   * it show the outcome. Absent when there is none.
+   */
   readonly position?: Position;
   readonly events: readonly ControlEvent[];
 }
@@ -73,12 +76,12 @@ export class CommandRunner {
 
   /** Undefined when another command came first. */
   private async attempt(command: ControlCommand): Promise<Applied | undefined> {
-    const earlier = this.state.fold.commands.get(command.id);
-    if (earlier) return appliedEarlier(command, earlier);
+    const earlier = this.state.applied(command.id);
+    if (earlier) return appliedAs(command, earlier);
     const { read, expected } = trackedRead(this.state.fold);
     const events = await this.decide(command, read);
     if (!events) return undefined;
-    if (events.length === 0) return { events };
+    if (events.length === 0) return { events, ...this.state.last };
     const { id, requestHash, at, by } = command;
     const record: ControlRecord = {
       commandId: id,
@@ -88,14 +91,11 @@ export class CommandRunner {
       expected: expected(events),
       events,
     };
-    const offset = await this.append(record);
-    const outcome = await this.state.outcome(id, offset, DECIDE_MS);
+    const outcome = await this.state.outcome(record, this.append(record), DECIDE_MS);
     if (outcome === 'void') return undefined;
-    if (!outcome)
-      throw new ControlError('outcome_unknown', 'the log did not say in time whether it has the change', { id });
-    // Another copy of a keyed request may have come first, and then its events are the answer.
-    if (outcome.offset !== offset && requestHash !== undefined) return appliedEarlier(command, outcome);
-    return { position: { partition: 0, offset: outcome.offset }, events };
+    // Another copy of a keyed request, or an earlier record of this one, may have come first.
+    if (outcome) return appliedAs(command, outcome);
+    throw new ControlError('outcome_unknown', 'the log did not say in time whether it has the change', { id });
   }
 
   /**
@@ -112,15 +112,14 @@ export class CommandRunner {
     return again.length > 0 ? undefined : again;
   }
 
-  /** The offset, or undefined when the append may or may not have happened: then the fold will tell. */
-  private async append(record: ControlRecord): Promise<number | undefined> {
+  /** Resolves also when the append may or may not have happened: the fold will tell. */
+  private async append(record: ControlRecord): Promise<void> {
     try {
-      const [position] = await this.log.append([controlEntry(record)]);
-      return position?.offset;
+      await this.log.append([controlEntry(record)]);
     } catch (error) {
-      if (error instanceof ControlError && error.code === 'outcome_unknown') return undefined;
-      if (error instanceof ControlError && error.code === 'payload_too_large') throw tooMuchAtOnce(record, error);
-      throw error;
+      const code = error instanceof ControlError ? error.code : undefined;
+      if (code === 'payload_too_large') throw tooMuchAtOnce(record, error as ControlError);
+      if (code !== 'outcome_unknown') throw error;
     }
   }
 }
@@ -147,7 +146,8 @@ function errorOf({ code, message, faults }: ControlRefusal): ControlError {
   return faults.length > 0 ? validationFailed(faults) : new ControlError(code, message);
 }
 
-function appliedEarlier(command: ControlCommand, outcome: CommandOutcome): Applied {
+/** The answer is what the log has, whichever record of the command that is. */
+function appliedAs(command: ControlCommand, outcome: CommandOutcome): Applied {
   if (outcome.requestHash !== command.requestHash) {
     throw new ControlError('idempotency_conflict', 'the Idempotency-Key was used before with another request');
   }

@@ -1,12 +1,14 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { ControlError } from '../errors.js';
 import { controlRecordOf } from '../event-log/control-record.js';
-import type { EventLog } from '../event-log/event-log.js';
+import type { EventLog, Position } from '../event-log/event-log.js';
 import { AccessRules } from '../model/access.js';
+import { canonicalJson } from '../model/canonical-json.js';
 import type { Read } from '../model/control-events.js';
 import {
   type CommandOutcome,
   type ControlFold,
+  type ControlRecord,
   emptyFold,
   foldRecord,
   readFold,
@@ -20,6 +22,13 @@ const CONFIRM_MS = 2_000;
 /** How old the state may be on which an answer rests, and how often it is confirmed meanwhile. */
 const FRESH_MS = 2_000;
 const RECONFIRM_MS = 500;
+
+/** A command that this process has under way. */
+interface Expected {
+  /** What the void records of the command rested on. */
+  readonly voids: string[];
+  applied?: CommandOutcome;
+}
 
 interface Watcher {
   readonly until: (offset: number) => boolean;
@@ -39,8 +48,7 @@ export class ControlState {
   private goal: number | undefined;
   private readonly started = Promise.withResolvers<void>();
   private readonly watchers = new Set<Watcher>();
-  /** Commands whose record was void, until the one who sent it has asked. */
-  private readonly voided = new Map<string, Set<number>>();
+  private readonly expected = new Map<string, Expected>();
   private confirming: Promise<void> = Promise.resolve();
   private nextConfirm: Promise<void> | undefined;
 
@@ -100,10 +108,18 @@ export class ControlState {
     return this.goal !== undefined && this.folded >= this.goal;
   }
 
-  private take(offset: number, record: Parameters<typeof foldRecord>[1]): void {
-    if (foldRecord(this.fold, record, offset) === 'applied') return;
-    const offsets = this.voided.get(record.commandId);
-    if (offsets) offsets.add(offset);
+  /** The position of the last record that is folded; none when there is none. */
+  get last(): { readonly position?: Position } {
+    return this.folded === 0 ? {} : { position: { partition: 0, offset: this.folded - 1 } };
+  }
+
+  private take(offset: number, record: ControlRecord): void {
+    const outcome = foldRecord(this.fold, record, offset);
+    const expected = this.expected.get(record.commandId);
+    if (!expected) return;
+    const { requestHash, events } = record;
+    if (outcome === 'void') expected.voids.push(canonicalJson(record.expected));
+    else expected.applied = { offset, ...(requestHash !== undefined && { requestHash }), events };
   }
 
   /**
@@ -161,46 +177,66 @@ export class ControlState {
     });
   }
 
-  /** Starts to note whether records of this command turn out void. Call before appending; `forget` ends it. */
+  /** Starts to note what becomes of the command's records. Call before appending; `forget` ends it. */
   expect(commandId: string): void {
-    this.voided.set(commandId, new Set());
+    this.expected.set(commandId, { voids: [] });
   }
 
   forget(commandId: string): void {
-    this.voided.delete(commandId);
+    this.expected.delete(commandId);
+  }
+
+  /** What the log has of a command; of one that is expected with its events, whether a retry may ask for them or not. */
+  applied(commandId: string): CommandOutcome | undefined {
+    return this.expected.get(commandId)?.applied ?? this.fold.commands.get(commandId);
   }
 
   /**
-   * What became of the record that was appended at `offset` for an expected command; without an offset (the append's
-   * outcome is not known), what became of the command. Undefined when the time runs out.
+   * What became of the record of an expected command, as soon as the log shows it: also before its append is answered,
+   * whose answer may be lost. Applied is whichever record of the command came first. Undefined when the log shows nothing
+   * for so long after the append was answered; rejects when the append does before.
    */
   async outcome(
-    commandId: string,
-    offset: number | undefined,
+    { commandId, expected }: ControlRecord,
+    appended: Promise<void>,
     timeoutMs: number,
   ): Promise<CommandOutcome | 'void' | undefined> {
-    const known = (): CommandOutcome | 'void' | undefined => {
-      const applied = this.fold.commands.get(commandId);
-      if (applied) return applied;
-      const voids = this.voided.get(commandId);
-      return voids && (offset === undefined ? voids.size > 0 : voids.has(offset)) ? 'void' : undefined;
-    };
-    await this.reaches(() => known() !== undefined, timeoutMs);
-    return known();
+    // A record that rests on the same versions as one that was void is void as well, wherever it stands after it.
+    const rests = canonicalJson(expected);
+    const known = () => this.applied(commandId) ?? (this.expected.get(commandId)?.voids.includes(rests) && 'void');
+    const done = new AbortController();
+    const { signal } = done;
+    try {
+      const late = appended.then(() => delay(timeoutMs, undefined, { signal }));
+      await Promise.race([this.shows(() => Boolean(known()), signal), late]);
+      return known() || undefined;
+    } finally {
+      done.abort();
+    }
   }
 
   /** Whether the condition holds, now or at some progress of the fold before the time runs out. */
-  private reaches(until: (folded: number) => boolean, timeoutMs: number): Promise<boolean> {
+  private async reaches(until: Watcher['until'], timeoutMs: number): Promise<boolean> {
+    const stop = new AbortController();
+    const timer = setTimeout(() => stop.abort(), timeoutMs);
+    try {
+      return await this.shows(until, stop.signal);
+    } finally {
+      clearTimeout(timer);
+    }
+  }
+
+  /** Whether the condition holds, now or at some progress of the fold before the signal aborts. */
+  private shows(until: Watcher['until'], signal: AbortSignal): Promise<boolean> {
     if (until(this.folded)) return Promise.resolve(true);
     return new Promise((resolve) => {
-      const end = (reached: boolean) => {
-        clearTimeout(timer);
+      const end = (shown: boolean) => {
         this.watchers.delete(watcher);
-        resolve(reached);
+        resolve(shown);
       };
       const watcher: Watcher = { until, done: () => end(true) };
-      const timer = setTimeout(() => end(false), timeoutMs);
       this.watchers.add(watcher);
+      signal.addEventListener('abort', () => end(false), { once: true });
     });
   }
 }

@@ -10,7 +10,6 @@ import { linkTo } from '../model/links.js';
 import type { PermissionName, TargetKind } from '../model/permission.js';
 import { userOf } from '../model/principals.js';
 import { userLink } from '../model/user.js';
-import { addressOf } from './caller.js';
 import { STATUSES } from './statuses.js';
 
 /** A permission on resources of a kind, and on which of them the route needs it. */
@@ -82,8 +81,9 @@ export function requireAccess(route: RouteOptions): void {
 }
 
 /**
- * Checks every request before its body is read. A refusal rests on state that was confirmed with the log after the
- * request came in, so a key that was just made works at once; all else rests on state that was confirmed a moment ago.
+ * Checks every request before its body is read. A refusal, and what a list leaves out, rest on state that was confirmed
+ * with the log after the request came in, so a key that was just made works at once, and so does what a policy just
+ * granted; all else rests on state that was confirmed a moment ago.
  */
 export class AccessCheck {
   constructor(
@@ -99,7 +99,7 @@ export class AccessCheck {
     if (access === undefined || access === 'public' || access === 'invited') return done();
     const hash = presentedKeyHash(request.headers.authorization);
     if (hash === undefined) return done(unauthenticated());
-    if (this.state.isFresh && !this.refusal(request, access, hash)) return done();
+    if (this.state.isFresh && !this.refusal(request, access, hash) && !leavesOut(request, access)) return done();
     this.state.confirm().then(
       () => done(this.refusal(request, access, hash)),
       (error) => done(error),
@@ -163,16 +163,21 @@ export class AccessCheck {
     _payload: unknown,
     done: HookHandlerDoneFunction,
   ): void => {
-    const { principal, missing, method, url, id } = request;
+    const { principal, missing, method, url, id, remoteIp } = request;
     if (principal && reply.statusCode === STATUSES.forbidden) {
       const { access = 'member' } = request.routeOptions.config;
       const { kind, permission } =
         missing ?? (typeof access === 'object' ? access : { kind: 'org', permission: access });
       const path = url.split('?')[0] ?? '';
-      this.denied.note({ principal, kind, permission, method, path, requestId: id, remoteIp: addressOf(request) });
+      this.denied.note({ principal, kind, permission, method, path, requestId: id, remoteIp });
     }
     done();
   };
+}
+
+/** Whether the route shows the caller some resources only, and others not. */
+function leavesOut({ reach }: FastifyRequest, access: Checked): boolean {
+  return typeof access === 'object' && access.on === 'some' && reach !== 'all';
 }
 
 /** `Authorization: <key>` or `Authorization: Bearer <key>` (RFC 6750); the scheme in any case. */

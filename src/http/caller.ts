@@ -2,10 +2,16 @@ import type { FastifyRequest } from 'fastify';
 import type { Publication } from '../model/audit-event.js';
 import type { Caller } from '../model/control-fold.js';
 
+declare module 'fastify' {
+  interface FastifyRequest {
+    /** The caller's address, taken when the request came: a connection that was closed meanwhile has none any more. */
+    remoteIp: string;
+  }
+}
+
 /** Who asks, for the record of a change. */
 export function callerOf(request: FastifyRequest): Caller {
-  const { id: requestId, principal } = request;
-  const remoteIp = addressOf(request);
+  const { id: requestId, principal, remoteIp } = request;
   if (!principal) return { name: 'root', requestId, remoteIp };
   const { name, email, link } = principal;
   return { name, ...(email !== undefined && { email }), link, requestId, remoteIp };
@@ -13,8 +19,7 @@ export function callerOf(request: FastifyRequest): Caller {
 
 /** The defaults that a published event takes from its request. */
 export function publicationOf(request: FastifyRequest): Omit<Publication, 'id' | 'postedTime' | 'contextName'> {
-  const { id: requestId, principal } = request;
-  const remoteIp = addressOf(request);
+  const { id: requestId, principal, remoteIp } = request;
   if (!principal) throw new Error('only a principal of an organization publishes');
   return {
     org: principal.org,
@@ -28,7 +33,11 @@ export function publicationOf(request: FastifyRequest): Omit<Publication, 'id' |
   };
 }
 
-/** The caller's address. A socket for both versions of IP writes those of version 4 as `::ffff:192.0.2.1`. */
-export function addressOf({ ip }: FastifyRequest): string {
-  return ip.replace(/^::ffff:(?=\d+\.)/, '');
+/**
+ * The caller's address; `unknown` when the connection was reset before the request was looked at. A socket for both
+ * versions of IP writes those of version 4 as `::ffff:192.0.2.1`.
+ */
+export function addressOf(request: FastifyRequest): string {
+  const ip: string | undefined = request.ip;
+  return ip?.replace(/^::ffff:(?=\d+\.)/, '') ?? 'unknown';
 }

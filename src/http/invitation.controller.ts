@@ -5,7 +5,6 @@ import { ControlState } from '../commands/control-state.js';
 import { AcceptInvitation, InviteUsers, RevokeInvitation } from '../commands/invitation.js';
 import { ControlError, type FieldFault } from '../errors.js';
 import { Guarded, onAll } from './access.js';
-import { addressOf } from './caller.js';
 import { Documented } from './documented.js';
 import { compileShape } from './dto/compiled.js';
 import { AcceptInvitationDto, InviteUsersDto, MOST_INVITED } from './dto/invitation.js';
@@ -140,7 +139,7 @@ export class InvitationController {
     const { org, ref: invitation } = request.params as RefPath;
     checkQuery(noParameters, request);
     const { code, name } = checkBody<AcceptInvitationDto>(acceptFaults, request.body);
-    const from = { requestId: request.id, remoteIp: addressOf(request) };
+    const from = { requestId: request.id, remoteIp: request.remoteIp };
     const command = new AcceptInvitation({ org, invitation, code, name }, from, checkIdempotencyKey(request));
     const { user, key, searchable } = await this.commands.execute(command);
     reply.header('cache-control', 'no-store');

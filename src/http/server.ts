@@ -16,6 +16,7 @@ import { ControlError } from '../errors.js';
 import type { Ids } from '../ids.js';
 import { type AccessCheck, requireAccess } from './access.js';
 import { addBodyParsers } from './body-parsers.js';
+import { addressOf } from './caller.js';
 import { errorBody, toControlError } from './error-body.js';
 import type { ErrorFilter } from './error-filter.js';
 
@@ -105,6 +106,7 @@ export function prepareServer(
   server.decorateRequest('principal', null);
   server.decorateRequest('reach', 'all');
   server.decorateRequest('missing', null);
+  server.decorateRequest('remoteIp', '');
   server.decorate('access', access);
   server.addHook('onRoute', (route) => {
     requireAccess(route);
@@ -115,6 +117,7 @@ export function prepareServer(
   });
   server.addHook('onRequest', (request, reply, done) => {
     reply.header('x-request-id', request.id);
+    request.remoteIp = addressOf(request);
     if (request.is404) return done(new ControlError('not_found', 'there is no such route'));
     // Public routes tell about the process itself, so they answer whatever its state.
     const open = request.routeOptions.config.access === 'public';

@@ -28,7 +28,7 @@ beforeAll(async () => {
     bindings: binding('readAudit', 'writeAudit'),
   });
   seed.policy('acme', 'hr', { targetKind: 'auditctx', targetLinks: [context('hr')], bindings: binding('readAudit') });
-  service = await startService({ dataDir: await seed.write() });
+  service = await startService({ seed });
   org = new Org(service.url, 'acme', key);
   clerk = new Org(service.url, 'acme', clerkKey);
   policies = new Resources(org, 'policy');

@@ -108,9 +108,12 @@ interface World {
   keyOf(access: Access, caller: CallerName): string | undefined;
 }
 
-/** The needs of the routes are known from a first start; the principals are made for them, and the service started again. */
+/**
+ * The needs of the routes are known from a first start, on the store that starts soonest: the routes are the same. The
+ * principals are made for them, and the service started again.
+ */
 async function world(): Promise<World> {
-  const first = await routesOf(() => startService());
+  const first = await routesOf(() => startService({ env: { CONTROL_STORE: 'embedded' } }));
   await first.started.remove();
   const needs = new Map(
     first.served
@@ -132,8 +135,7 @@ async function world(): Promise<World> {
   keys.set('a revoked key', seed.key(admin));
   seed.revokeKeys(admin);
   keys.set('an expired key', seed.key(admin, new Date(Date.now() - 1).toISOString()));
-  const dataDir = await seed.write();
-  const { started: service, served, refusing } = await routesOf(() => startService({ dataDir }));
+  const { started: service, served, refusing } = await routesOf(() => startService({ seed }));
   const keyOf = (access: Access, caller: CallerName): string | undefined => {
     if (caller === 'no key' || caller === 'a malformed header') return undefined;
     if (caller === 'an unknown key') return `svc_${'A'.repeat(43)}`;

@@ -21,7 +21,7 @@ beforeAll(async () => {
   seed.org('globex');
   const robotKey = seed.key(seed.account('acme', 'robot'));
   const annKey = seed.key(seed.user('acme', 'ann@example.com', { name: 'Ann' }));
-  service = await startService({ dataDir: await seed.write() });
+  service = await startService({ seed });
   org = new Org(service.url, 'acme', key);
   robot = new Api(service.url, robotKey);
   ann = new Api(service.url, annKey);
@@ -31,7 +31,7 @@ afterAll(() => service.remove());
 
 /** Nobody waits for a denied attempt to be recorded. */
 async function eventually<Found>(find: () => Promise<Found | undefined>): Promise<Found> {
-  for (const deadline = Date.now() + 5_000; ; ) {
+  for (const deadline = Date.now() + 20_000; ; ) {
     const found = await find();
     if (found !== undefined) return found;
     if (Date.now() > deadline) throw new Error('it did not come');
@@ -119,7 +119,8 @@ describe('a denied attempt', () => {
     const head = ['GET /org/acme/user HTTP/1.1', 'host: x', `authorization: Bearer ${robot.key}`, 'x-request-id: gone'];
     const socket = connect(Number(port), '127.0.0.1');
     socket.write(`${head.join('\r\n')}\r\n\r\n`, () => socket.destroy());
-    expect((await deniedOf(org, 'gone')).resource.name).toBe('/org/acme/user');
+    const { resource, context } = await deniedOf(org, 'gone');
+    expect([resource.name, context.remoteIp]).toEqual(['/org/acme/user', '127.0.0.1']);
   });
 
   test('keeps a path as it was sent, of 1,024 characters at most, and no query', async () => {

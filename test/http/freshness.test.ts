@@ -1,19 +1,17 @@
-import { rmSync } from 'node:fs';
-import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { type FastifyInstance, fastify } from 'fastify';
 import { systemClock } from '../../src/clock.js';
 import { ControlState } from '../../src/commands/control-state.js';
 import type { DeniedAttempts } from '../../src/commands/denied-attempts.js';
 import { keyHash } from '../../src/commands/key-secrets.js';
-import { EmbeddedEventLog } from '../../src/event-log/embedded.js';
 import type { Batch, EventLog } from '../../src/event-log/event-log.js';
-import { AccessCheck, onAll } from '../../src/http/access.js';
+import { AccessCheck, onAll, onSome } from '../../src/http/access.js';
 import { ErrorFilter } from '../../src/http/error-filter.js';
 import { prepareServer } from '../../src/http/server.js';
 import { Metrics } from '../../src/metrics.js';
 import { emptyFold } from '../../src/model/control-fold.js';
 import { Seed } from '../support/seed.js';
+import { openSeededLog } from '../support/seeded-log.js';
 
 /** The log as one process sees it: it may not answer, or its records may not arrive any more. */
 class Sight {
@@ -53,13 +51,15 @@ class Sight {
 interface Process {
   readonly sight: Sight;
   ask(key: string): Promise<string>;
+  /** The domains that a list shows to the holder of the key. */
+  listed(key: string): Promise<readonly string[]>;
 }
 
 const stop = new AbortController();
 const servers: FastifyInstance[] = [];
 const running: Promise<unknown>[] = [];
-let dataDir: string;
-let log: EmbeddedEventLog;
+let log: EventLog;
+let removeLog: () => Promise<void>;
 let seed: Seed;
 let admin: string;
 const UNKNOWN = `svc_${'A'.repeat(43)}`;
@@ -67,16 +67,14 @@ const UNKNOWN = `svc_${'A'.repeat(43)}`;
 beforeAll(async () => {
   seed = new Seed();
   admin = seed.org('acme');
-  dataDir = await seed.write();
-  log = await EmbeddedEventLog.open({ file: join(dataDir, 'log.db') });
+  ({ log, remove: removeLog } = await openSeededLog(seed));
 });
 
 afterAll(async () => {
   stop.abort();
   await Promise.all(running);
   for (const server of servers) await server.close();
-  await log.close();
-  rmSync(dataDir, { recursive: true });
+  await removeLog();
 });
 
 async function newProcess(sharing: 'alone' | 'shared'): Promise<Process> {
@@ -90,6 +88,7 @@ async function newProcess(sharing: 'alone' | 'shared'): Promise<Process> {
   const filter = new ErrorFilter(new Metrics());
   server.setErrorHandler((error, request, reply) => filter.send(error, request, reply));
   server.get('/org/:org/group', { config: { access: onAll('group', 'view') } }, async () => ({ ok: true }));
+  server.get('/org/:org/domain', { config: { access: onSome('domain', 'view') } }, async ({ reach }) => [...reach]);
   servers.push(server);
   await state.startReached;
   await state.confirm();
@@ -101,7 +100,11 @@ async function newProcess(sharing: 'alone' | 'shared'): Promise<Process> {
     const code = (JSON.parse(body) as { code?: string }).code ?? 'ok';
     return `${statusCode} ${code}${headers['retry-after'] === undefined ? '' : ` retry after ${headers['retry-after']}`}`;
   };
-  return { sight, ask };
+  const listed = async (key: string) => {
+    const answer = await server.inject({ url: '/org/acme/domain', headers: { authorization: `Bearer ${key}` } });
+    return answer.json<string[]>();
+  };
+  return { sight, ask, listed };
 }
 
 const UNCONFIRMED = '503 state_unconfirmed retry after 1';
@@ -143,6 +146,28 @@ test('where its records do not arrive any more, no key is good that may have bee
   expect(await ask(revoked)).toBe(UNCONFIRMED);
   sight.recover();
   expect(await ask(revoked)).toBe('401 unauthenticated');
+});
+
+test('a list does not leave out what the caller was given a moment ago, elsewhere', async () => {
+  const { sight, listed } = await newProcess('shared');
+  const viewer = seed.account('acme', 'viewer');
+  const key = seed.key(viewer);
+  const grant = (name: string) => {
+    const domain = seed.domain('acme', name);
+    const bindings = [{ permissions: ['view'], principalLinks: [viewer] }];
+    seed.policy('acme', name.replaceAll('.', '-'), { targetKind: 'domain', targetLinks: [domain], bindings });
+    return domain;
+  };
+  const first = grant('first.example.com');
+  await log.append(seed.take());
+  expect(await listed(key)).toEqual([first]);
+  sight.standStill();
+  const second = grant('second.example.com');
+  await log.append(seed.take());
+  const answer = listed(key);
+  await delay(100);
+  sight.recover();
+  expect(await answer).toEqual([first, second]);
 });
 
 test('where the process writes the log alone, its state is always fresh', async () => {

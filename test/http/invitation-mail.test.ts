@@ -1,13 +1,8 @@
-import 'reflect-metadata';
-import { mkdtempSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
 import { Writable } from 'node:stream';
 import { pino } from 'pino';
-import { readConfig } from '../../src/config.js';
-import { startService } from '../../src/service.js';
 import { Api, Org, type OrgBody } from '../support/api.js';
 import { type Invited, type Mailbox, openMailbox } from '../support/mail.js';
+import { startService } from '../support/service.js';
 
 type LogLine = Readonly<Record<string, unknown>>;
 
@@ -32,19 +27,9 @@ async function logged(env: Record<string, string>, level = 'trace'): Promise<{ o
       done();
     },
   });
-  const dataDir = mkdtempSync(join(tmpdir(), 'control-mail-'));
-  const config = readConfig({
-    CONTROL_PORT: '0',
-    CONTROL_DATA_DIR: dataDir,
-    CONTROL_ROOT_KEY: 'root-key-of-this-test',
-    ...env,
-  });
-  const service = await startService(config, pino({ level }, sink));
-  open.push(async () => {
-    await service.stop();
-    rmSync(dataDir, { recursive: true });
-  });
-  const { body } = await new Api(service.url, 'root-key-of-this-test').post<OrgBody>('/org', { name: 'acme' });
+  const service = await startService({ env, logger: pino({ level }, sink) });
+  open.push(() => service.remove());
+  const { body } = await new Api(service.url, service.rootKey).post<OrgBody>('/org', { name: 'acme' });
   const lines = () =>
     text
       .split('\n')

@@ -34,7 +34,7 @@ beforeAll(async () => {
   seed.domain('globex', 'globex.example.com');
   seed.group('globex', 'crew');
   annId = seed.read('user/acme/ann@example.com')?.id ?? '';
-  service = await startService({ dataDir: await seed.write() });
+  service = await startService({ seed });
   org = new Org(service.url, 'acme', key);
   policies = new Resources(org, 'policy');
 });

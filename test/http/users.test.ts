@@ -34,10 +34,12 @@ beforeAll(async () => {
 beforeEach(async () => {
   org = await newOrg(service);
   path = `/org/${org.name}/user`;
-  const { key, ...made } = (await newUser(org, mailbox, 'ann@example.com', { name: 'Ann A.' })).body;
-  ann = made;
-  annKey = key;
-  const { key: _key, ...other } = (await newUser(org, mailbox, 'bob@example.com', { name: 'Bob B.' })).body;
+  const [anns, bobs] = await Promise.all([
+    newUser(org, mailbox, 'ann@example.com', { name: 'Ann A.' }),
+    newUser(org, mailbox, 'bob@example.com', { name: 'Bob B.' }),
+  ]);
+  ({ key: annKey, ...ann } = anns.body);
+  const { key: _key, ...other } = bobs.body;
   bob = other;
 });
 

@@ -1,10 +1,11 @@
 import { mkdtempSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { setTimeout as delay } from 'node:timers/promises';
 import { keyHash } from '../../src/commands/key-secrets.js';
 import { controlEntry } from '../../src/event-log/control-record.js';
 import { EmbeddedEventLog } from '../../src/event-log/embedded.js';
-import type { LogEntry } from '../../src/event-log/event-log.js';
+import type { EventLog, LogEntry } from '../../src/event-log/event-log.js';
 import { systemIds } from '../../src/ids.js';
 import { authzChanged } from '../../src/model/authz.js';
 import type { ControlEvent, Read } from '../../src/model/control-events.js';
@@ -22,6 +23,9 @@ import { orgStream, userStream } from '../../src/model/streams.js';
 import { userLink } from '../../src/model/user.js';
 
 const BY = { name: 'seed', requestId: 'seed', remoteIp: '192.0.2.1' };
+
+/** So that a millisecond less than the later time is not before the earlier. */
+const APART_MS = 5;
 
 type Grants = Pick<PolicyDocument, 'targetKind'> & Partial<PolicyDocument>;
 
@@ -140,6 +144,16 @@ export class Seed {
     const entries = this.entries.splice(0).map(({ entry }) => entry);
     this.taken += entries.length;
     return entries;
+  }
+
+  /** Appends what came since it was taken or written last. The log gives what has one time one time, and the next a later. */
+  async appendTo(log: EventLog): Promise<void> {
+    const times = [...new Set(this.entries.map(({ time }) => time))];
+    for (const time of times) {
+      await log.append(this.entries.filter((one) => one.time === time).map(({ entry }) => entry));
+      await delay(APART_MS);
+    }
+    this.take();
   }
 
   /** A data folder with a log that has all of it. */

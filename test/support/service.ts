@@ -1,12 +1,13 @@
 import 'reflect-metadata';
-import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { pino } from 'pino';
+import { type Logger, pino } from 'pino';
 import type { Clock } from '../../src/clock.js';
 import { readConfig } from '../../src/config.js';
 import { startService as start } from '../../src/service.js';
 import { type ClusterStore, newClusterStore } from './cluster-store.js';
+import type { Seed } from './seed.js';
 
 export interface TestService {
   readonly url: string;
@@ -14,6 +15,10 @@ export interface TestService {
   readonly dataDir: string;
   /** Stops the service and keeps its data, to be started again with the same `dataDir`. */
   stop(): Promise<void>;
+  /** Everything that its store has, as it stands there. */
+  stored(): Promise<Buffer>;
+  /** Stops the service and removes its read model, which the next start makes anew from the log. */
+  loseReadModel(): Promise<void>;
   /** Stops the service and removes its data. */
   remove(): Promise<void>;
 }
@@ -27,15 +32,34 @@ function clusterOf(dataDir: string): ClusterStore {
   return known;
 }
 
+const onCluster = process.env.TEST_STORE === 'cluster';
+
+/** A data folder of its own. The log of its store has what the seed says. */
+async function newDataDir(seed: Seed | undefined): Promise<string> {
+  if (seed && !onCluster) return seed.write();
+  const dataDir = mkdtempSync(join(tmpdir(), 'control-service-'));
+  if (!seed) return dataDir;
+  const log = await clusterOf(dataDir).openLog();
+  await seed.appendTo(log).finally(() => log.close());
+  return dataDir;
+}
+
 /**
  * The whole service in this process, on a port of its own: on the embedded store, or with `TEST_STORE=cluster` on Kafka and
  * Elasticsearch.
  */
 export async function startService(
-  options: { env?: Record<string, string>; dataDir?: string; clock?: Clock } = {},
+  options: {
+    readonly env?: Record<string, string>;
+    readonly dataDir?: string;
+    readonly clock?: Clock;
+    readonly logger?: Logger;
+    /** What the log of a new data folder has before the service starts. */
+    readonly seed?: Seed;
+  } = {},
 ): Promise<TestService> {
-  const dataDir = options.dataDir ?? mkdtempSync(join(tmpdir(), 'control-service-'));
-  const cluster = process.env.TEST_STORE === 'cluster' ? clusterOf(dataDir) : undefined;
+  const dataDir = options.dataDir ?? (await newDataDir(options.seed));
+  const cluster = onCluster ? clusterOf(dataDir) : undefined;
   const config = readConfig({
     ...cluster?.env,
     CONTROL_PORT: '0',
@@ -43,7 +67,7 @@ export async function startService(
     CONTROL_LOG_LEVEL: 'silent',
     ...options.env,
   });
-  const service = await start(config, pino({ level: config.logLevel }), options.clock);
+  const service = await start(config, options.logger ?? pino({ level: config.logLevel }), options.clock);
   const rootKey = config.rootKey ?? readFileSync(join(dataDir, 'root.key'), 'utf8').trim();
   let stopped: Promise<void> | undefined;
   const stop = () => {
@@ -55,6 +79,15 @@ export async function startService(
     rootKey,
     dataDir,
     stop,
+    async stored() {
+      if (cluster) return cluster.stored();
+      return Buffer.concat(readdirSync(dataDir).map((file) => readFileSync(join(dataDir, file))));
+    },
+    async loseReadModel() {
+      await stop();
+      if (cluster) return cluster.removeReadModel();
+      for (const suffix of ['', '-wal', '-shm']) rmSync(join(dataDir, `read-model.db${suffix}`), { force: true });
+    },
     async remove() {
       await stop();
       await cluster?.remove();

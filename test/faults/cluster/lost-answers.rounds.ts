@@ -1,10 +1,4 @@
-import { mkdtempSync } from 'node:fs';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
-import { pino } from 'pino';
-import { type Config, readConfig } from '../../../src/config.js';
-import { type Service, startService } from '../../../src/service.js';
-import { newClusterStore } from '../../support/cluster-store.js';
+import { Instances } from '../../support/instances.js';
 import { KafkaProxy, PRODUCE } from '../../support/kafka-proxy.js';
 import { Client } from '../client.js';
 import { randomOf } from '../random.js';
@@ -15,9 +9,8 @@ import { Load } from './load.js';
 const EVENTS = ROUNDS * 150;
 
 faultSuite('answers of the broker that get lost', () => {
-  const store = newClusterStore();
+  const instances = new Instances();
   const proxies: KafkaProxy[] = [];
-  const services: Service[] = [];
   let every = Number.POSITIVE_INFINITY;
   let produced = 0;
   let dropped = 0;
@@ -33,14 +26,7 @@ faultSuite('answers of the broker that get lost', () => {
       dropped += 1;
       return 'drop';
     };
-    const dataDir = mkdtempSync(join(tmpdir(), 'control-lost-'));
-    const config = readConfig({ ...store.env, CONTROL_PORT: '0', CONTROL_DATA_DIR: dataDir });
-    if (!config.cluster) throw new Error('the configuration is of a cluster');
-    const kafka = { ...config.cluster.kafka, route: () => proxy.address, requestMs: 1_000 };
-    const routed: Config = { ...config, cluster: { ...config.cluster, kafka } };
-    const service = await startService(routed, pino({ level: 'silent' }));
-    services.push(service);
-    return service.url;
+    return instances.startOne(proxy);
   }
 
   let urls: string[];
@@ -50,9 +36,8 @@ faultSuite('answers of the broker that get lost', () => {
   afterAll(async () => {
     every = Number.POSITIVE_INFINITY;
     await Load.stopAll();
-    await Promise.all(services.map((service) => service.stop()));
+    await instances.remove();
     await Promise.all(proxies.map((proxy) => proxy.close()));
-    await store.remove();
   }, 3 * MINUTES);
 
   test(

@@ -1,0 +1,59 @@
+import 'reflect-metadata';
+import { tmpdir } from 'node:os';
+import { pino } from 'pino';
+import { type Config, readConfig } from '../../src/config.js';
+import { type Service, startService } from '../../src/service.js';
+import { Api, type OrgBody } from './api.js';
+import { newClusterStore } from './cluster-store.js';
+import type { KafkaProxy } from './kafka-proxy.js';
+
+/** How long a broker may take to answer an instance behind a proxy that loses answers. */
+const REQUEST_MS = 1_000;
+
+/** Instances of the service in this process, which share topics and indices of their own. */
+export class Instances {
+  readonly store = newClusterStore();
+  private readonly services: Service[] = [];
+
+  constructor(private readonly env: Readonly<Record<string, string>> = {}) {}
+
+  /** The addresses of so many more, once all serve. */
+  start(count: number): Promise<string[]> {
+    return Promise.all(Array.from({ length: count }, () => this.startOne()));
+  }
+
+  /** The address of one more; with a proxy, it reaches Kafka through that alone. */
+  async startOne(proxy?: KafkaProxy): Promise<string> {
+    const config = readConfig({ CONTROL_PORT: '0', CONTROL_DATA_DIR: tmpdir(), ...this.store.env, ...this.env });
+    const service = await startService(proxy ? routed(config, proxy) : config, pino({ level: 'silent' }));
+    this.services.push(service);
+    return service.url;
+  }
+
+  root(url: string): Api {
+    return new Api(url, this.store.env['CONTROL_ROOT_KEY']);
+  }
+
+  /** The key of a new organization. */
+  async org(url: string, name: string): Promise<string> {
+    const { status, body, text } = await this.root(url).post<OrgBody>('/org', { name });
+    if (status !== 201) throw new Error(`POST /org answered ${status}: ${text}`);
+    return body.key;
+  }
+
+  async stop(): Promise<void> {
+    await Promise.all(this.services.splice(0).map((service) => service.stop()));
+  }
+
+  async remove(): Promise<void> {
+    await this.stop();
+    await this.store.remove();
+  }
+}
+
+function routed(config: Config, proxy: KafkaProxy): Config {
+  const { cluster } = config;
+  if (!cluster) throw new Error('the configuration is of a cluster');
+  const kafka = { ...cluster.kafka, route: () => proxy.address, requestMs: REQUEST_MS };
+  return { ...config, cluster: { ...cluster, kafka } };
+}
