@@ -20,7 +20,7 @@ const REPEAT_MS = 1_000;
 const SEALED_MS = 50;
 
 export interface ProjectionStatus {
-  /** Everything that was in the log when the projection started is in the read model, as far as this process carries it. */
+  /** Searches find everything that was in the log when the projection started, as far as this process carries it. */
   readonly caughtUp: boolean;
   /** Why it does not get on at the moment: the read model refuses, and the write is tried again. */
   readonly stalled?: string;
@@ -106,7 +106,8 @@ export class ProjectionRunner {
   }
 
   get status(): ProjectionStatus {
-    const caughtUp = this.started && [...this.marks].every(([at, { indexed }]) => indexed >= (this.goal[at] ?? 0));
+    const caughtUp =
+      this.started && [...this.marks].every(([at, { searchable }]) => searchable >= (this.goal[at] ?? 0));
     return { caughtUp, ...(this.stalled !== undefined && { stalled: this.stalled }) };
   }
 
@@ -203,7 +204,8 @@ export class ProjectionRunner {
     const generation = this.generation;
     const applied = [...this.marks].map(([partition, mark]) => ({ partition, mark, told: mark.told }));
     return async () => {
-      if (generation !== this.generation) return;
+      // What this refresh made searchable is in a generation that is not served any more.
+      if (generation !== this.generation) return this.refresher.request(false);
       for (const { partition, mark, told } of applied) {
         if (this.marks.get(partition) !== mark || mark.searchable >= told) continue;
         mark.searchable = told;

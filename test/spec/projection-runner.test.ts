@@ -12,6 +12,7 @@ import type { ProgressUpdate } from '../../src/progress/progress-feed.js';
 import { auditProjection } from '../../src/projections/audit.js';
 import { ProjectionRunner } from '../../src/projections/projection-runner.js';
 import { EmbeddedReadModel } from '../../src/read-model/embedded.js';
+import type { ReadModel } from '../../src/read-model/read-model.js';
 import { AT } from './decider.js';
 
 const silent = pino({ level: 'silent' });
@@ -52,8 +53,8 @@ describe('carrying the log into the read model', () => {
     rmSync(folder, { recursive: true });
   });
 
-  function start(): void {
-    runner = new ProjectionRunner(log, model, feed, auditProjection, new Metrics(), silent);
+  function start(into: ReadModel = model): void {
+    runner = new ProjectionRunner(log, into, feed, auditProjection, new Metrics(), silent);
     running = runner.run(stop.signal);
   }
 
@@ -128,6 +129,31 @@ describe('carrying the log into the read model', () => {
     start();
     await reached(1);
     expect(updates.at(-1)?.outcomes).toMatchObject([{ code: 'dead_lettered' }]);
+  });
+
+  it('has caught up when searches find what was there, not when it is only written', async () => {
+    const refreshes: (() => void)[] = [];
+    const refresh = () => new Promise<void>((resolve) => refreshes.push(resolve));
+    const slow = new Proxy(model, {
+      get: (target, name) => {
+        if (name === 'refresh') return refresh;
+        if (name === 'refreshMs') return { waited: 1, idle: 1 };
+        const value = Reflect.get(target, name, target);
+        return typeof value === 'function' ? value.bind(target) : value;
+      },
+    });
+    await log.append([event('a')]);
+    start(slow);
+    await until(() => refreshes.length === 1);
+    refreshes.shift()?.();
+    await until(() => refreshes.length === 1);
+    expect([await model.get('auditevent', 'acme', 'a'), runner.status]).toMatchObject([
+      { id: 'a' },
+      { caughtUp: false },
+    ]);
+    refreshes.shift()?.();
+    await reached(1);
+    expect(runner.status).toEqual({ caughtUp: true });
   });
 
   it('tries a failed write again until it works, and skips nothing', async () => {
