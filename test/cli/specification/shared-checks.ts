@@ -1,0 +1,295 @@
+import { chmodSync, readFileSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { parse, stringify } from 'yaml';
+import { BUILTIN, expectUsageError, type Group, type Live } from '../support/live.js';
+import { temporaryFolder } from '../support/svc.js';
+import type { Checks } from './verify.js';
+
+/** What the tables promise of users and of groups alike. */
+export type Kind = 'user' | 'group';
+
+interface Made {
+  /** How commands refer to it. */
+  readonly ref: string;
+  readonly path: string;
+}
+
+async function make(live: Live, kind: Kind, more: object = {}): Promise<Made> {
+  const ref = kind === 'user' ? (await live.user(more)).email : (await live.group(more)).name;
+  return { ref, path: `/org/${live.org.name}/${kind}/${ref}` };
+}
+
+/** As it is now. */
+async function read(live: Live, { path }: Made): Promise<Group> {
+  return (await live.org.api.get<Group>(path)).body;
+}
+
+const requiresRef = (kind: Kind, command: string, ref: string, ...rest: string[]): Checks => ({
+  [`${kind} ${command} ${ref} required`]: (live) => expectUsageError(live, [kind, command, ...rest], '<ref>'),
+});
+
+export function accessReport(kind: Kind): Checks {
+  const shown = async (live: Live) => {
+    const made = await make(live, kind);
+    const report = (await live.org.api.get<object>(`${made.path}/-accessreport`)).body;
+    expect(report).toHaveProperty('permissions');
+    expect(JSON.parse(await live.out([kind, 'access-report', made.ref, '-o', 'json']))).toEqual(report);
+    expect(await live.out([kind, 'access-report', made.ref])).toContain('superusers');
+  };
+  return {
+    [`${kind} access-report`]: shown,
+    [`${kind} access-report <ref>`]: async (live) => {
+      const { code, stdout, stderr } = await live.svc([kind, 'access-report', 'nobody-there']);
+      expect([code, stdout, stderr]).toEqual([1, '', expect.stringContaining('not_found')]);
+    },
+    ...requiresRef(kind, 'access-report', '<ref>'),
+  };
+}
+
+export function deletion(kind: Kind): Checks {
+  return {
+    [`${kind} delete <ref...>`]: async (live) => {
+      const [gone, kept] = [await make(live, kind), await make(live, kind)];
+      await live.out([kind, 'delete', gone.ref]);
+      expect(await read(live, gone)).toMatchObject({ status: 404 });
+      expect(await read(live, kept)).toMatchObject({ kind });
+    },
+    [`${kind} delete <ref...> one or more`]: async (live) => {
+      const made = [await make(live, kind), await make(live, kind), await make(live, kind)];
+      const refs = made.map(({ ref }) => ref);
+      const { code, stderr } = await live.svc([kind, 'delete', ...refs.toSpliced(1, 0, 'nobody-there')]);
+      expect([code, stderr]).toEqual([1, expect.stringContaining('nobody-there')]);
+      for (const one of made) expect(await read(live, one)).toMatchObject({ status: 404 });
+    },
+    ...requiresRef(kind, 'delete', '<ref...>'),
+  };
+}
+
+/** An editor that writes this document in place of what it is given. */
+function editor(document: object): string {
+  const [file, program] = ['document.yaml', 'editor.sh'].map((name) => join(temporaryFolder(), name)) as [
+    string,
+    string,
+  ];
+  writeFileSync(file, stringify(document));
+  writeFileSync(program, `#!/bin/sh\ncat '${file}' > "$1"\n`);
+  chmodSync(program, 0o755);
+  return program;
+}
+
+export function editing(kind: Kind): Checks {
+  /** What the resource is after its only description is put into the editor. */
+  const edited = async (live: Live, ...options: string[]) => {
+    const made = await make(live, kind, { description: 'before', tags: { a: '1', b: '2' } });
+    const { name } = await read(live, made);
+    const EDITOR = editor({ kind, name, description: 'after', tags: { b: '3' } });
+    await live.out([kind, 'edit', made.ref, ...options], { env: { EDITOR } });
+    return read(live, made);
+  };
+  const merged = async (live: Live) =>
+    expect(await edited(live)).toMatchObject({ description: 'after', tags: { a: '1', b: '3' } });
+  const replaced = (option: string) => async (live: Live) => {
+    const { description, tags } = await edited(live, option);
+    expect([description, tags]).toEqual(['after', { b: '3' }]);
+  };
+  return {
+    [`${kind} edit`]: merged,
+    [`${kind} edit <ref>`]: async (live) => {
+      const [changed, kept] = [await make(live, kind), await make(live, kind)];
+      await live.out([kind, 'edit', changed.ref], { env: { EDITOR: editor({ description: 'after' }) } });
+      expect([(await read(live, changed)).description, (await read(live, kept)).version]).toEqual(['after', 1]);
+    },
+    ...requiresRef(kind, 'edit', '<ref>'),
+    [`${kind} edit EDITOR`]: async (live) => {
+      const made = await make(live, kind, { tags: { team: 'blue' } });
+      const shown = join(temporaryFolder(), 'shown.yaml');
+      const program = join(temporaryFolder(), 'editor.sh');
+      writeFileSync(program, `#!/bin/sh\ncp "$1" '${shown}'\n`);
+      chmodSync(program, 0o755);
+      await live.out([kind, 'edit', made.ref], { env: { EDITOR: program } });
+      expect(parse(readFileSync(shown, 'utf8'))).toMatchObject({ kind, tags: { team: 'blue' } });
+    },
+    [`${kind} edit --replace`]: replaced('--replace'),
+    [`${kind} edit --replace alias -r`]: replaced('-r'),
+    [`${kind} edit --replace default false`]: merged,
+  };
+}
+
+export function eventLog(kind: Kind): Checks {
+  const shown = async (live: Live, command: string) => {
+    const made = await make(live, kind);
+    await live.org.api.send('PATCH', made.path, '{"description":"edited"}', { 'content-type': 'application/json' });
+    const { items } = (await live.org.api.get(`${made.path}/-eventlog`)).body;
+    expect(items.map(({ action }) => action?.type)).toEqual(['edit', 'create']);
+    expect(JSON.parse(await live.out([kind, command, made.ref, '-o', 'json'])).items).toEqual(items);
+    expect(
+      (await live.out([kind, command, made.ref]))
+        .trimEnd()
+        .split('\n')
+        .map((row) => row.split(/ {2,}/)[1]),
+    ).toEqual(['edit', 'create']);
+  };
+  return {
+    [`${kind} eventlog`]: (live) => shown(live, 'eventlog'),
+    [`${kind} eventlog alias log`]: (live) => shown(live, 'log'),
+    [`${kind} eventlog <ref>`]: async (live) => {
+      const [made, other] = [await make(live, kind), await make(live, kind)];
+      const { id } = await read(live, made);
+      const log = JSON.parse(await live.out([kind, 'eventlog', made.ref, '-o', 'json']));
+      expect(log.items.map((event: { resource: { id: string } }) => event.resource.id)).toEqual([id]);
+      expect(JSON.stringify(log)).not.toContain(other.ref);
+    },
+    ...requiresRef(kind, 'eventlog', '<ref>'),
+  };
+}
+
+export function matching(kind: Kind): Checks {
+  /** Of three resources, the first fulfils both terms, the second one of them, the third none: which of them are found. */
+  const check =
+    (expected: readonly boolean[], ...match: string[]) =>
+    async (live: Live) => {
+      const mark = live.name('mark');
+      const tags = [{ a: mark, b: mark }, { a: mark }, {}];
+      const made = await Promise.all(tags.map((one) => make(live, kind, { tags: one })));
+      const names = await live.names([
+        kind,
+        'query',
+        '--max',
+        '0',
+        ...match,
+        '--tag',
+        `a=${mark}`,
+        '--tag',
+        `b=${mark}`,
+      ]);
+      expect(made.map(({ ref }) => names.includes(ref))).toEqual(expected);
+    };
+  return {
+    [`${kind} query --match choice all`]: check([true, false, false], '--match', 'all'),
+    [`${kind} query --match choice any`]: check([true, true, false], '--match', 'any'),
+    [`${kind} query --match choice none`]: check([false, false, true], '--match', 'none'),
+    [`${kind} query --match default all`]: check([true, false, false]),
+  };
+}
+
+export function patching(kind: Kind): Checks {
+  const file = (text: string): string => {
+    const path = join(temporaryFolder(), 'patch');
+    writeFileSync(path, text);
+    return path;
+  };
+  const patched = async (live: Live, ...how: string[]) => {
+    const made = await make(live, kind, { tags: { kept: 'yes', gone: 'soon' } });
+    const patch = { description: 'patched', tags: { gone: null, new: 'x' } };
+    const options = how.at(-1) === '-' ? how : [...how, file(JSON.stringify(patch))];
+    await live.out([kind, 'patch', made.ref, ...options], { input: stringify(patch) });
+    const { description, tags } = await read(live, made);
+    expect([description, tags]).toEqual(['patched', { kept: 'yes', new: 'x' }]);
+  };
+  return {
+    [`${kind} patch`]: (live) => patched(live, '--file'),
+    [`${kind} patch <ref>`]: async (live) => {
+      const [changed, kept] = [await make(live, kind), await make(live, kind)];
+      await live.out([kind, 'patch', changed.ref, '--file', file('description: from YAML\n')]);
+      expect([(await read(live, changed)).description, (await read(live, kept)).version]).toEqual(['from YAML', 1]);
+    },
+    ...requiresRef(kind, 'patch', '<ref>', '--file', '-'),
+    [`${kind} patch --file`]: (live) => patched(live, '--file'),
+    [`${kind} patch --file alias -f`]: (live) => patched(live, '-f'),
+    [`${kind} patch --file -`]: (live) => patched(live, '--file', '-'),
+    [`${kind} patch --file required`]: (live) => expectUsageError(live, [kind, 'patch', 'anybody'], '--file'),
+  };
+}
+
+export function permissions(kind: Kind): Checks {
+  return {
+    [`${kind} permissions`]: async (live) => {
+      const schema = (await live.org.api.get<object>(`/org/${live.org.name}/${kind}/-schema/permissions`)).body;
+      expect(JSON.parse(await live.out([kind, 'permissions', '-o', 'json']))).toEqual(schema);
+      const expected = { user: 'delete edit invite manage view', group: 'create delete edit manage view' }[kind];
+      expect((await live.names([kind, 'permissions'])).join(' ')).toBe(expected);
+    },
+    [`${kind} permissions none`]: (live) => expectUsageError(live, [kind, 'permissions', 'word'], 'word'),
+  };
+}
+
+export function tagging(kind: Kind): Checks {
+  const tagsAfter = async (live: Live, tags: object, ...options: string[]) => {
+    const made = await make(live, kind, { tags });
+    await live.out([kind, 'tag', made.ref, ...options]);
+    return (await read(live, made)).tags;
+  };
+  return {
+    [`${kind} tag`]: async (live) => {
+      const tags = await tagsAfter(
+        live,
+        { old: '1', gone: '2' },
+        '--tag',
+        'old=3',
+        '--tag',
+        'new=4',
+        '--remove',
+        'gone',
+      );
+      expect(tags).toEqual({ old: '3', new: '4' });
+    },
+    [`${kind} tag <ref...>`]: async (live) => {
+      const made = [await make(live, kind, { tags: { own: 'x' } }), await make(live, kind)];
+      await live.out([kind, 'tag', ...made.map(({ ref }) => ref), '--tag', 'team=blue']);
+      expect((await Promise.all(made.map((one) => read(live, one)))).map(({ tags }) => tags)).toEqual([
+        { own: 'x', team: 'blue' },
+        { team: 'blue' },
+      ]);
+    },
+    ...requiresRef(kind, 'tag', '<ref...>', '--tag', 'a=b'),
+    [`${kind} tag --tag KEY=VALUE`]: async (live) =>
+      expect(await tagsAfter(live, { a: '1' }, '--tag', 'a=x=y', '--tag', 'empty=')).toEqual({ a: 'x=y', empty: '' }),
+    [`${kind} tag --remove <tag_name>`]: async (live) =>
+      expect(await tagsAfter(live, { a: '1', b: '2' }, '--remove', 'a')).toEqual({ b: '2' }),
+    [`${kind} tag svc/*`]: async (live) => {
+      const ref = BUILTIN[kind];
+      for (const change of ['--tag=svc/origin=mine', '--remove=svc/origin', '--tag=svc/new=mine']) {
+        const { code, stderr } = await live.svc([kind, 'tag', ref, change]);
+        expect([code, stderr]).toEqual([1, expect.stringContaining('svc/')]);
+      }
+      await live.out([kind, 'tag', ref, '--tag', 'own=x']);
+      const { tags } = await read(live, { ref, path: `/org/${live.org.name}/${kind}/${ref}` });
+      expect(tags).toEqual({ 'svc/origin': 'seed', own: 'x' });
+    },
+  };
+}
+
+export function updating(kind: Kind): Checks {
+  const after = async (live: Live, before: object, ...sets: string[]) => {
+    const made = await make(live, kind, before);
+    await live.out([kind, 'update', made.ref, ...sets.flatMap((set) => ['--set', set])]);
+    return read(live, made);
+  };
+  return {
+    [`${kind} update`]: async (live) =>
+      expect(await after(live, {}, 'description=both', 'tags.team=blue')).toMatchObject({
+        description: 'both',
+        tags: { team: 'blue' },
+      }),
+    [`${kind} update <ref>`]: async (live) => {
+      const [changed, kept] = [await make(live, kind), await make(live, kind)];
+      await live.out([kind, 'update', changed.ref, '--set', 'description=changed']);
+      expect([(await read(live, changed)).description, (await read(live, kept)).version]).toEqual(['changed', 1]);
+    },
+    ...requiresRef(kind, 'update', '<ref>', '--set', 'description=x'),
+    [`${kind} update --set`]: async (live) => {
+      const made = await make(live, kind);
+      const { code, stderr } = await live.svc([kind, 'update', made.ref, '--set', 'created=now']);
+      expect([code, stderr]).toEqual([2, expect.stringContaining('created')]);
+      expect((await read(live, made)).version).toBe(1);
+    },
+    [`${kind} update --set required`]: (live) => expectUsageError(live, [kind, 'update', 'anybody'], '--set'),
+    [`${kind} update description`]: async (live) =>
+      expect((await after(live, {}, 'description=a=b, c')).description).toBe('a=b, c'),
+    [`${kind} update tags.<key>`]: async (live) =>
+      expect((await after(live, { tags: { kept: 'x' } }, 'tags.a.b/c=1', 'tags.kept=y')).tags).toEqual({
+        'a.b/c': '1',
+        kept: 'y',
+      }),
+  };
+}
