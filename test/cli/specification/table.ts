@@ -80,8 +80,9 @@ function placesOf(cell: string): string[] {
       current = word.split(' ')[0] ?? word;
       promises.push(word);
     }
+    if (/^<.*\.{3}>$/.test(word)) promises.push(`${current} one or more`);
     const own = after.split(/[;`]/)[0] ?? '';
-    for (const [, mark] of own.matchAll(/\b(required|optional|one or more|default: [^)]+)/g)) {
+    for (const [, mark] of own.matchAll(/\b(required|optional|default: [^)]+)/g)) {
       promises.push(`${current} ${mark?.replace(':', '')}`);
     }
   }

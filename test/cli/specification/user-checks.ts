@@ -1,15 +1,6 @@
 import { expectUsageError, type Live } from '../support/live.js';
-import {
-  accessReport,
-  deletion,
-  editing,
-  eventLog,
-  matching,
-  patching,
-  permissions,
-  tagging,
-  updating,
-} from './shared-checks.js';
+import { deletion, editing, patching, tagging, updating } from './changing-checks.js';
+import { accessReport, eventLog, matching, permissions } from './reading-checks.js';
 import type { Checks } from './verify.js';
 
 const INVITED_AT_ONCE = 'ann.invited@example.com';

@@ -1,50 +1,10 @@
 import { chmodSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { parse, stringify } from 'yaml';
-import { BUILTIN, expectUsageError, type Group, type Live } from '../support/live.js';
+import { BUILTIN, expectUsageError, type Live } from '../support/live.js';
 import { temporaryFolder } from '../support/svc.js';
+import { type Kind, make, read, requiresRef } from './made.js';
 import type { Checks } from './verify.js';
-
-/** What the tables promise of users and of groups alike. */
-export type Kind = 'user' | 'group';
-
-interface Made {
-  /** How commands refer to it. */
-  readonly ref: string;
-  readonly path: string;
-}
-
-async function make(live: Live, kind: Kind, more: object = {}): Promise<Made> {
-  const ref = kind === 'user' ? (await live.user(more)).email : (await live.group(more)).name;
-  return { ref, path: `/org/${live.org.name}/${kind}/${ref}` };
-}
-
-/** As it is now. */
-async function read(live: Live, { path }: Made): Promise<Group> {
-  return (await live.org.api.get<Group>(path)).body;
-}
-
-const requiresRef = (kind: Kind, command: string, ref: string, ...rest: string[]): Checks => ({
-  [`${kind} ${command} ${ref} required`]: (live) => expectUsageError(live, [kind, command, ...rest], '<ref>'),
-});
-
-export function accessReport(kind: Kind): Checks {
-  const shown = async (live: Live) => {
-    const made = await make(live, kind);
-    const report = (await live.org.api.get<object>(`${made.path}/-accessreport`)).body;
-    expect(report).toHaveProperty('permissions');
-    expect(JSON.parse(await live.out([kind, 'access-report', made.ref, '-o', 'json']))).toEqual(report);
-    expect(await live.out([kind, 'access-report', made.ref])).toContain('superusers');
-  };
-  return {
-    [`${kind} access-report`]: shown,
-    [`${kind} access-report <ref>`]: async (live) => {
-      const { code, stdout, stderr } = await live.svc([kind, 'access-report', 'nobody-there']);
-      expect([code, stdout, stderr]).toEqual([1, '', expect.stringContaining('not_found')]);
-    },
-    ...requiresRef(kind, 'access-report', '<ref>'),
-  };
-}
 
 export function deletion(kind: Kind): Checks {
   return {
@@ -115,63 +75,6 @@ export function editing(kind: Kind): Checks {
   };
 }
 
-export function eventLog(kind: Kind): Checks {
-  const shown = async (live: Live, command: string) => {
-    const made = await make(live, kind);
-    await live.org.api.send('PATCH', made.path, '{"description":"edited"}', { 'content-type': 'application/json' });
-    const { items } = (await live.org.api.get(`${made.path}/-eventlog`)).body;
-    expect(items.map(({ action }) => action?.type)).toEqual(['edit', 'create']);
-    expect(JSON.parse(await live.out([kind, command, made.ref, '-o', 'json'])).items).toEqual(items);
-    expect(
-      (await live.out([kind, command, made.ref]))
-        .trimEnd()
-        .split('\n')
-        .map((row) => row.split(/ {2,}/)[1]),
-    ).toEqual(['edit', 'create']);
-  };
-  return {
-    [`${kind} eventlog`]: (live) => shown(live, 'eventlog'),
-    [`${kind} eventlog alias log`]: (live) => shown(live, 'log'),
-    [`${kind} eventlog <ref>`]: async (live) => {
-      const [made, other] = [await make(live, kind), await make(live, kind)];
-      const { id } = await read(live, made);
-      const log = JSON.parse(await live.out([kind, 'eventlog', made.ref, '-o', 'json']));
-      expect(log.items.map((event: { resource: { id: string } }) => event.resource.id)).toEqual([id]);
-      expect(JSON.stringify(log)).not.toContain(other.ref);
-    },
-    ...requiresRef(kind, 'eventlog', '<ref>'),
-  };
-}
-
-export function matching(kind: Kind): Checks {
-  /** Of three resources, the first fulfils both terms, the second one of them, the third none: which of them are found. */
-  const check =
-    (expected: readonly boolean[], ...match: string[]) =>
-    async (live: Live) => {
-      const mark = live.name('mark');
-      const tags = [{ a: mark, b: mark }, { a: mark }, {}];
-      const made = await Promise.all(tags.map((one) => make(live, kind, { tags: one })));
-      const names = await live.names([
-        kind,
-        'query',
-        '--max',
-        '0',
-        ...match,
-        '--tag',
-        `a=${mark}`,
-        '--tag',
-        `b=${mark}`,
-      ]);
-      expect(made.map(({ ref }) => names.includes(ref))).toEqual(expected);
-    };
-  return {
-    [`${kind} query --match choice all`]: check([true, false, false], '--match', 'all'),
-    [`${kind} query --match choice any`]: check([true, true, false], '--match', 'any'),
-    [`${kind} query --match choice none`]: check([false, false, true], '--match', 'none'),
-    [`${kind} query --match default all`]: check([true, false, false]),
-  };
-}
-
 export function patching(kind: Kind): Checks {
   const file = (text: string): string => {
     const path = join(temporaryFolder(), 'patch');
@@ -201,18 +104,6 @@ export function patching(kind: Kind): Checks {
   };
 }
 
-export function permissions(kind: Kind): Checks {
-  return {
-    [`${kind} permissions`]: async (live) => {
-      const schema = (await live.org.api.get<object>(`/org/${live.org.name}/${kind}/-schema/permissions`)).body;
-      expect(JSON.parse(await live.out([kind, 'permissions', '-o', 'json']))).toEqual(schema);
-      const expected = { user: 'delete edit invite manage view', group: 'create delete edit manage view' }[kind];
-      expect((await live.names([kind, 'permissions'])).join(' ')).toBe(expected);
-    },
-    [`${kind} permissions none`]: (live) => expectUsageError(live, [kind, 'permissions', 'word'], 'word'),
-  };
-}
-
 export function tagging(kind: Kind): Checks {
   const tagsAfter = async (live: Live, tags: object, ...options: string[]) => {
     const made = await make(live, kind, { tags });
@@ -234,6 +125,11 @@ export function tagging(kind: Kind): Checks {
       expect(tags).toEqual({ old: '3', new: '4' });
     },
     [`${kind} tag <ref...>`]: async (live) => {
+      const [changed, kept] = [await make(live, kind), await make(live, kind)];
+      await live.out([kind, 'tag', changed.ref, '--tag', 'a=b']);
+      expect([(await read(live, changed)).tags, (await read(live, kept)).version]).toEqual([{ a: 'b' }, 1]);
+    },
+    [`${kind} tag <ref...> one or more`]: async (live) => {
       const made = [await make(live, kind, { tags: { own: 'x' } }), await make(live, kind)];
       await live.out([kind, 'tag', ...made.map(({ ref }) => ref), '--tag', 'team=blue']);
       expect((await Promise.all(made.map((one) => read(live, one)))).map(({ tags }) => tags)).toEqual([
