@@ -34,8 +34,7 @@ function queryText(query: Record<string, string | undefined>): string {
   return `?${given.map(([name, value]) => `${name}=${encodeURIComponent(value)}`).join('&')}`;
 }
 
-export interface ListRun {
-  client: ApiClient;
+interface ListRun {
   sink: ListSink;
   start: string;
   limit: number;
@@ -43,13 +42,24 @@ export interface ListRun {
   stopped(): boolean;
 }
 
+/** Lists audit events; see `listPages`. */
+export function listEvents({ client, ...run }: ListRun & { client: ApiClient }): Promise<void> {
+  return listPages({ ...run, read: (at) => readPage(client, at) });
+}
+
 /**
  * Follows the `next` links until the limit, passing each page on before the next is asked for. One page is shown with
  * the service's own envelope; several are one document with the first page's envelope and only its `self` link, since
  * `next` of any page would mislead.
  */
-export async function listEvents({ client, sink, start, limit, stopped }: ListRun): Promise<void> {
-  const first = await readPage(client, start);
+export async function listPages({
+  read,
+  sink,
+  start,
+  limit,
+  stopped,
+}: ListRun & { read(at: string): Promise<EventPage> }): Promise<void> {
+  const first = await read(start);
   await sink.begin(first.envelope.filter(({ name }) => !TAIL.has(name)));
   let left = limit;
   let page = first;
@@ -62,7 +72,7 @@ export async function listEvents({ client, sink, start, limit, stopped }: ListRu
     if (next === undefined || left <= 0 || stopped()) break;
     if (next === at) throw new CliError('the service sent a `next` link that leads nowhere new');
     at = next;
-    page = await readPage(client, next);
+    page = await read(next);
   }
   const tail = first.envelope.filter(({ name }) => TAIL.has(name));
   await sink.end(pages === 1 ? tail : tail.map((one) => (one.name === 'links' ? selfLink(one) : one)));

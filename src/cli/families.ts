@@ -27,6 +27,13 @@ export const FAMILIES: ReadonlyMap<string, Family> = new Map<string, Family>([
       load: async () => (await import('./commands/dead-letter.js')).COMMANDS,
     },
   ],
+  [
+    'group',
+    {
+      summary: 'manage groups and their members',
+      load: async () => (await import('./commands/group.js')).COMMANDS,
+    },
+  ],
   ['login', { summary: 'store a key in a profile', load: async () => (await import('./commands/login.js')).COMMANDS }],
   ['org', { summary: 'create and read organizations', load: async () => (await import('./commands/org.js')).COMMANDS }],
   [
@@ -50,4 +57,5 @@ export const FAMILIES: ReadonlyMap<string, Family> = new Map<string, Family>([
       load: async () => (await import('./commands/reconcile.js')).COMMANDS,
     },
   ],
+  ['user', { summary: 'invite and manage users', load: async () => (await import('./commands/user.js')).COMMANDS }],
 ]);

@@ -1,0 +1,20 @@
+import { USER } from '../kinds.js';
+import { deleteCommand } from './resource-delete.js';
+import { getCommand } from './resource-get.js';
+import { patchCommand } from './resource-patch.js';
+import { permissionsCommand } from './resource-permissions.js';
+import { queryCommand } from './resource-query.js';
+import { tagCommand } from './resource-tag.js';
+import { updateCommand } from './resource-update.js';
+import { inviteCommand } from './user-invite.js';
+
+export const COMMANDS = [
+  deleteCommand(USER),
+  getCommand(USER),
+  inviteCommand(),
+  patchCommand(USER),
+  permissionsCommand(USER),
+  queryCommand(USER),
+  tagCommand(USER),
+  updateCommand(USER),
+];

@@ -1,0 +1,27 @@
+import { path } from './api-client.js';
+import { UsageError } from './failures.js';
+
+/** A resource within an organization, as the path on the API that names it. */
+export const linkTo = (org: string, kind: string, ref: string): string =>
+  path`/org/${org}/${kind}/${ref}`.replaceAll('%40', '@');
+
+/** What people may write for a link, from the shortest form that still says which kind is meant. */
+export const PRINCIPAL_FORMS = 'an e-mail address, user/REF, serviceaccount/NAME, group/NAME or a link';
+
+/**
+ * The link of a principal in one of the `PRINCIPAL_FORMS`; what begins with a slash is a link as it stands. Throws
+ * `UsageError` for what is none of them.
+ */
+export function principalLink(org: string, option: string, written: string): string {
+  if (written.startsWith('/')) return written;
+  const [, kind, ref] = /^(user|group|serviceaccount)\/(.+)$/s.exec(written) ?? [];
+  if (kind !== undefined && ref !== undefined) return linkTo(org, kind, ref);
+  if (written.includes('@')) return linkTo(org, 'user', written);
+  throw new UsageError(`${option} takes ${PRINCIPAL_FORMS}, not \`${written}\``);
+}
+
+/** A link of an organization without its beginning: `group/devs`. What is no such link is shown as it is. */
+export function shortLink(link: string): string {
+  const [, kind, ref] = /^\/org\/[^/]+\/([^/]+)\/([^/]+)$/.exec(link) ?? [];
+  return kind === undefined ? link : `${kind}/${ref}`;
+}
