@@ -26,6 +26,14 @@ export function ago(option: string, span: string): string {
   return time.toISOString();
 }
 
+/** The instant that lies so far ahead. */
+export function ahead(option: string, span: string): string {
+  const time = new Date(Date.now() + parseDuration(option, span));
+  if (Number.isNaN(time.getTime()) || time.getUTCFullYear() > 9999)
+    throw new UsageError(`${option} \`${span}\` is too far ahead`);
+  return time.toISOString();
+}
+
 /** An ISO 8601 instant as given; a bare date is its first moment in UTC. Other checks are the service's. */
 export function instant(option: string, text: string): string {
   const full = /^\d{4}-\d{2}-\d{2}$/.test(text) ? `${text}T00:00:00.000Z` : text;

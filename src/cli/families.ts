@@ -28,14 +28,35 @@ export const FAMILIES: ReadonlyMap<string, Family> = new Map<string, Family>([
     },
   ],
   [
+    'domain',
+    {
+      summary: 'manage domains: host names, and where their traffic goes',
+      load: async () => (await import('./commands/domain.js')).COMMANDS,
+    },
+  ],
+  [
     'group',
     {
       summary: 'manage groups and their members',
       load: async () => (await import('./commands/group.js')).COMMANDS,
     },
   ],
+  [
+    'invitation',
+    {
+      summary: 'accept, list and revoke invitations',
+      load: async () => (await import('./commands/invitation.js')).COMMANDS,
+    },
+  ],
   ['login', { summary: 'store a key in a profile', load: async () => (await import('./commands/login.js')).COMMANDS }],
   ['org', { summary: 'create and read organizations', load: async () => (await import('./commands/org.js')).COMMANDS }],
+  [
+    'policy',
+    {
+      summary: 'manage policies: who may do what to which resources',
+      load: async () => (await import('./commands/policy.js')).COMMANDS,
+    },
+  ],
   [
     'profile',
     {
@@ -55,6 +76,13 @@ export const FAMILIES: ReadonlyMap<string, Family> = new Map<string, Family>([
     {
       summary: 'compare the read model with the log, and repair it',
       load: async () => (await import('./commands/reconcile.js')).COMMANDS,
+    },
+  ],
+  [
+    'serviceaccount',
+    {
+      summary: 'manage service accounts and their keys',
+      load: async () => (await import('./commands/serviceaccount.js')).COMMANDS,
     },
   ],
   ['user', { summary: 'invite and manage users', load: async () => (await import('./commands/user.js')).COMMANDS }],

@@ -16,9 +16,9 @@ abstract class MemberCommand extends ResourceCommand {
   /** Their links. Throws `UsageError` where none is named. */
   protected async links(): Promise<string[]> {
     if (this.emails.length + this.accounts.length === 0) throw new UsageError('give --email or --serviceaccount');
-    const [{ linkTo }, org] = await Promise.all([import('../links.js'), this.requireOrg()]);
+    const [{ linkTo, userLink }, org] = await Promise.all([import('../links.js'), this.requireOrg()]);
     return [
-      ...this.emails.map((email) => linkTo(org, 'user', email)),
+      ...this.emails.map((email) => userLink(org, email)),
       ...this.accounts.map((name) => linkTo(org, 'serviceaccount', name)),
     ];
   }
@@ -69,8 +69,7 @@ export function removeMemberCommand(): CommandClass<SvcContext> {
     /** Whoever mistypes a name must not believe that somebody lost access. */
     async #requireMembers(group: string, links: readonly string[]): Promise<void> {
       const { memberLinks = [] } = JSON.parse(group) as { memberLinks?: readonly string[] };
-      const known = new Set(memberLinks.map((link) => link.toLowerCase()));
-      const stranger = links.find((link) => !known.has(link.toLowerCase()));
+      const stranger = links.find((link) => !memberLinks.includes(link));
       if (stranger === undefined) return;
       const { shortLink } = await import('../links.js');
       throw new CliError(`${shortLink(stranger)} is not among the members that ${this.ref} links`);

@@ -1,0 +1,22 @@
+import { DOMAIN } from '../kinds.js';
+import { cloneCommand } from './resource-clone.js';
+import { createCommand } from './resource-create.js';
+import { deleteCommand } from './resource-delete.js';
+import { getCommand } from './resource-get.js';
+import { patchCommand } from './resource-patch.js';
+import { permissionsCommand } from './resource-permissions.js';
+import { queryCommand } from './resource-query.js';
+import { tagCommand } from './resource-tag.js';
+import { updateCommand } from './resource-update.js';
+
+export const COMMANDS = [
+  cloneCommand(DOMAIN),
+  createCommand(DOMAIN),
+  deleteCommand(DOMAIN),
+  getCommand(DOMAIN),
+  patchCommand(DOMAIN),
+  permissionsCommand(DOMAIN),
+  queryCommand(DOMAIN),
+  tagCommand(DOMAIN),
+  updateCommand(DOMAIN),
+];

@@ -1,0 +1,25 @@
+import { POLICY } from '../kinds.js';
+import { addBindingCommand, removeBindingCommand } from './policy-bindings.js';
+import { createPolicyCommand } from './policy-create.js';
+import { cloneCommand } from './resource-clone.js';
+import { deleteCommand } from './resource-delete.js';
+import { getCommand } from './resource-get.js';
+import { patchCommand } from './resource-patch.js';
+import { permissionsCommand } from './resource-permissions.js';
+import { queryCommand } from './resource-query.js';
+import { tagCommand } from './resource-tag.js';
+import { updateCommand } from './resource-update.js';
+
+export const COMMANDS = [
+  addBindingCommand(),
+  cloneCommand(POLICY),
+  createPolicyCommand(),
+  deleteCommand(POLICY),
+  getCommand(POLICY),
+  patchCommand(POLICY),
+  permissionsCommand(POLICY),
+  queryCommand(POLICY),
+  removeBindingCommand(),
+  tagCommand(POLICY),
+  updateCommand(POLICY),
+];

@@ -1,0 +1,23 @@
+import { SERVICE_ACCOUNT } from '../kinds.js';
+import { createCommand } from './resource-create.js';
+import { deleteCommand } from './resource-delete.js';
+import { getCommand } from './resource-get.js';
+import { patchCommand } from './resource-patch.js';
+import { permissionsCommand } from './resource-permissions.js';
+import { queryCommand } from './resource-query.js';
+import { tagCommand } from './resource-tag.js';
+import { updateCommand } from './resource-update.js';
+import { addKeyCommand, removeKeyCommand } from './serviceaccount-keys.js';
+
+export const COMMANDS = [
+  addKeyCommand(),
+  createCommand(SERVICE_ACCOUNT),
+  deleteCommand(SERVICE_ACCOUNT),
+  getCommand(SERVICE_ACCOUNT),
+  patchCommand(SERVICE_ACCOUNT),
+  permissionsCommand(SERVICE_ACCOUNT),
+  queryCommand(SERVICE_ACCOUNT),
+  removeKeyCommand(),
+  tagCommand(SERVICE_ACCOUNT),
+  updateCommand(SERVICE_ACCOUNT),
+];
