@@ -61,8 +61,8 @@ describe('what svc writes, in a pipe and on a terminal', () => {
     withTerminal(
       name,
       async () => {
-        const stage = ALONE.includes(name) ? await open() : shared;
-        const [piped, onTerminal] = [await operator(stage), await operator(stage)];
+        const stage = () => (ALONE.includes(name) ? open() : shared);
+        const [piped, onTerminal] = [await operator(await stage()), await operator(await stage())];
         const before = readTranscript(name);
         const after = (await perform(entriesOf(before), piped.who, onTerminal.who))
           .replaceAll(piped.name, 'acme')

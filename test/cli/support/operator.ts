@@ -58,23 +58,28 @@ export class Operator {
   }
 }
 
-/** A text in which what differs from run to run looks the same, and as long as it was. */
+/** A text in which what differs from run to run looks the same, and columns stand where they stood. */
 export function normalized(text: string, folder: string): string {
   const ids = new Map<string, string>();
   const numbered = (id: string) => {
     if (!ids.has(id)) ids.set(id, `00000000-0000-7000-8000-${String(ids.size + 1).padStart(12, '0')}`);
     return ids.get(id) ?? '';
   };
-  return text
-    .replaceAll(folder, '/work')
-    .replaceAll(/\b[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}\b/g, numbered)
-    .replaceAll(/\bsvc_[A-Za-z0-9_-]{43}/g, `svc_${'x'.repeat(43)}`)
-    .replaceAll(/\bsvc_\*{3}[A-Za-z0-9_-]{4}/g, 'svc_***xxxx')
-    .replaceAll(/\b20(2[5-9]|[3-9]\d)-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z/g, '2026-01-01T00:00:00.000Z')
-    .replaceAll(/\b20(2[5-9]|[3-9]\d)-\d\d-\d\d \d\d:\d\d:\d\d\b/g, '2026-01-01 00:00:00')
-    .replaceAll(/(?<=^|\s)(in )?\d+[smhd](?=\s|$)/gm, (age) => 'AGE'.padEnd(age.length).slice(0, age.length))
-    .replaceAll(/\b\d+ ms\b/g, 'N ms')
-    .replaceAll(/127\.0\.0\.1:\d{5}\b/g, '127.0.0.1:12345')
-    .replaceAll(/cursor=[A-Za-z0-9_.%-]+/g, 'cursor=...')
-    .replaceAll(/(?<=< date: ).*/g, 'Thu, 01 Jan 2026 00:00:00 GMT');
+  return (
+    text
+      .replaceAll(folder, '/work')
+      .replaceAll(/\b[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}\b/g, numbered)
+      .replaceAll(/\bsvc_[A-Za-z0-9_-]{43}/g, `svc_${'x'.repeat(43)}`)
+      .replaceAll(/\bsvc_\*{3}[A-Za-z0-9_-]{4}/g, 'svc_***xxxx')
+      .replaceAll(/\b20(2[5-9]|[3-9]\d)-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z/g, '2026-01-01T00:00:00.000Z')
+      .replaceAll(/\b20(2[5-9]|[3-9]\d)-\d\d-\d\d \d\d:\d\d:\d\d\b/g, '2026-01-01 00:00:00')
+      .replaceAll(/(?<=^|\s)\d+[smhdy]( +|(?=\n|$))/g, (age) => 'AGE'.padEnd(age.length))
+      .replaceAll(/\b[0-9a-f]{64}\b/g, 'f'.repeat(64))
+      // What a progress line showed before it was cleared is a matter of chance.
+      .replaceAll(/(\r\u001b\[K[^\r\n]+)+\r\u001b\[K/g, '\r\u001b[K...\r\u001b[K')
+      .replaceAll(/\b\d+ ms\b/g, 'N ms')
+      .replaceAll(/127\.0\.0\.1:\d{5}\b/g, '127.0.0.1:12345')
+      .replaceAll(/cursor=[A-Za-z0-9_.%-]+/g, 'cursor=...')
+      .replaceAll(/(?<=< date: ).*/g, 'Thu, 01 Jan 2026 00:00:00 GMT')
+  );
 }

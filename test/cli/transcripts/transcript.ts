@@ -54,7 +54,7 @@ export async function perform(entries: readonly Entry[], piped: Operator, onTerm
   return entries
     .map(({ remarks, command }, index) => {
       const head = [...remarks, `$ ${command}`];
-      return [...head, ...shown(written[index]), ...shownOnTerminal(screen[index])].join('\n');
+      return [...head, ...shown(written[index]), ...shownOnTerminal(screen[index], written[index])].join('\n');
     })
     .join('\n\n')
     .concat('\n');
@@ -67,7 +67,9 @@ function normalizedTogether(all: readonly Written[], folder: string): Written[] 
   return all.map(({ code }, index) => ({ code, stdout: texts[2 * index] ?? '', stderr: texts[2 * index + 1] ?? '' }));
 }
 
-function shown({ code, stdout, stderr }: Written = { code: -1, stdout: '', stderr: '' }): string[] {
+const MISSING: Written = { code: -1, stdout: '', stderr: '' };
+
+function shown({ code, stdout, stderr }: Written = MISSING): string[] {
   return [
     `-- in a pipe, exit code ${code}`,
     ...indented(stdout),
@@ -75,8 +77,9 @@ function shown({ code, stdout, stderr }: Written = { code: -1, stdout: '', stder
   ];
 }
 
-function shownOnTerminal({ code, stdout }: Written = { code: -1, stdout: '', stderr: '' }): string[] {
-  return [`-- on a terminal, exit code ${code}`, ...indented(stdout)];
+function shownOnTerminal({ code, stdout }: Written = MISSING, pipe: Written = MISSING): string[] {
+  const same = code === pipe.code && stdout === pipe.stdout + pipe.stderr;
+  return same ? ['-- on a terminal, the same'] : [`-- on a terminal, exit code ${code}`, ...indented(stdout)];
 }
 
 /** Colours are seen as what they are. */
