@@ -1,10 +1,10 @@
-import { type ApiClient, path, type Retry } from './api-client.js';
+import { type ApiCall, type ApiClient, path, type Retry } from './api-client.js';
 import { CliError } from './failures.js';
 import { elements, type Member, members } from './json-text.js';
 import type { ListSink } from './output/document.js';
 
 /** Large enough that a long list is few calls, small enough that a page of large events fits into memory. */
-const PAGE_SIZE = 200;
+export const PAGE_SIZE = 200;
 
 export interface Resource {
   resourceName?: string | undefined;
@@ -29,7 +29,8 @@ export function listPath(
 
 const isSegment = (text: string | undefined): text is string => text !== undefined && !['', '.', '..'].includes(text);
 
-function queryText(query: Record<string, string | undefined>): string {
+/** `?name=value&...` of those that are given. */
+export function queryText(query: Record<string, string | undefined>): string {
   const given = Object.entries(query).filter((entry): entry is [string, string] => entry[1] !== undefined);
   return `?${given.map(([name, value]) => `${name}=${encodeURIComponent(value)}`).join('&')}`;
 }
@@ -42,9 +43,15 @@ interface ListRun {
   stopped(): boolean;
 }
 
+interface EventListRun extends ListRun {
+  client: ApiClient;
+  /** Which address the list is on; default the audit API. */
+  on?: ApiCall['on'];
+}
+
 /** Lists audit events; see `listPages`. */
-export function listEvents({ client, ...run }: ListRun & { client: ApiClient }): Promise<void> {
-  return listPages({ ...run, read: (at) => readPage(client, at) });
+export function listEvents({ client, on, ...run }: EventListRun): Promise<void> {
+  return listPages({ ...run, read: (at) => readPage(client, at, { on }) });
 }
 
 /**
@@ -94,15 +101,19 @@ export interface EventPage {
   items: string[];
 }
 
-export async function readPage(client: ApiClient, at: string, retry: Retry = 'safe'): Promise<EventPage> {
-  const text = await client.call({ method: 'GET', path: at, on: 'audit', retry });
+export async function readPage(
+  client: ApiClient,
+  at: string,
+  { retry = 'safe', on = 'audit' }: { retry?: Retry; on?: ApiCall['on'] | undefined } = {},
+): Promise<EventPage> {
+  const text = await client.call({ method: 'GET', path: at, on, retry });
   const body = (text.trimStart().startsWith('{') ? members(text) : []) as Member[];
   const items = body.find(({ name }) => name === 'items');
   if (!items?.raw.startsWith('[')) throw new CliError('the answer of the service is not a list of events');
   return { envelope: body.filter((one) => one !== items), items: elements(items.raw) };
 }
 
-/** A link's path on the audit API; a link to anywhere else is not followed, since the key would travel along. */
+/** A link's path on the service; a link to anywhere else is not followed, since the key would travel along. */
 export function linkOf({ envelope }: EventPage, rel: string): string | undefined {
   const href = links(envelope.find(({ name }) => name === 'links')?.raw).find((link) => link.rel === rel)?.href;
   if (typeof href !== 'string') return undefined;

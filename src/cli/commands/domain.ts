@@ -1,7 +1,9 @@
 import { DOMAIN } from '../kinds.js';
+import { accessReportCommand } from './resource-access-report.js';
 import { cloneCommand } from './resource-clone.js';
 import { createCommand } from './resource-create.js';
 import { deleteCommand } from './resource-delete.js';
+import { eventlogCommand } from './resource-eventlog.js';
 import { getCommand } from './resource-get.js';
 import { patchCommand } from './resource-patch.js';
 import { permissionsCommand } from './resource-permissions.js';
@@ -10,9 +12,11 @@ import { tagCommand } from './resource-tag.js';
 import { updateCommand } from './resource-update.js';
 
 export const COMMANDS = [
+  accessReportCommand(DOMAIN),
   cloneCommand(DOMAIN),
   createCommand(DOMAIN),
   deleteCommand(DOMAIN),
+  eventlogCommand(DOMAIN),
   getCommand(DOMAIN),
   patchCommand(DOMAIN),
   permissionsCommand(DOMAIN),

@@ -1,8 +1,10 @@
 import { POLICY } from '../kinds.js';
 import { addBindingCommand, removeBindingCommand } from './policy-bindings.js';
 import { createPolicyCommand } from './policy-create.js';
+import { accessReportCommand } from './resource-access-report.js';
 import { cloneCommand } from './resource-clone.js';
 import { deleteCommand } from './resource-delete.js';
+import { eventlogCommand } from './resource-eventlog.js';
 import { getCommand } from './resource-get.js';
 import { patchCommand } from './resource-patch.js';
 import { permissionsCommand } from './resource-permissions.js';
@@ -11,10 +13,12 @@ import { tagCommand } from './resource-tag.js';
 import { updateCommand } from './resource-update.js';
 
 export const COMMANDS = [
+  accessReportCommand(POLICY),
   addBindingCommand(),
   cloneCommand(POLICY),
   createPolicyCommand(),
   deleteCommand(POLICY),
+  eventlogCommand(POLICY),
   getCommand(POLICY),
   patchCommand(POLICY),
   permissionsCommand(POLICY),

@@ -1,6 +1,8 @@
 import { SERVICE_ACCOUNT } from '../kinds.js';
+import { accessReportCommand } from './resource-access-report.js';
 import { createCommand } from './resource-create.js';
 import { deleteCommand } from './resource-delete.js';
+import { eventlogCommand } from './resource-eventlog.js';
 import { getCommand } from './resource-get.js';
 import { patchCommand } from './resource-patch.js';
 import { permissionsCommand } from './resource-permissions.js';
@@ -10,9 +12,11 @@ import { updateCommand } from './resource-update.js';
 import { addKeyCommand, removeKeyCommand } from './serviceaccount-keys.js';
 
 export const COMMANDS = [
+  accessReportCommand(SERVICE_ACCOUNT),
   addKeyCommand(),
   createCommand(SERVICE_ACCOUNT),
   deleteCommand(SERVICE_ACCOUNT),
+  eventlogCommand(SERVICE_ACCOUNT),
   getCommand(SERVICE_ACCOUNT),
   patchCommand(SERVICE_ACCOUNT),
   permissionsCommand(SERVICE_ACCOUNT),

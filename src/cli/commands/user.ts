@@ -1,5 +1,7 @@
 import { USER } from '../kinds.js';
+import { accessReportCommand } from './resource-access-report.js';
 import { deleteCommand } from './resource-delete.js';
+import { eventlogCommand } from './resource-eventlog.js';
 import { getCommand } from './resource-get.js';
 import { patchCommand } from './resource-patch.js';
 import { permissionsCommand } from './resource-permissions.js';
@@ -9,7 +11,9 @@ import { updateCommand } from './resource-update.js';
 import { inviteCommand } from './user-invite.js';
 
 export const COMMANDS = [
+  accessReportCommand(USER),
   deleteCommand(USER),
+  eventlogCommand(USER),
   getCommand(USER),
   inviteCommand(),
   patchCommand(USER),
