@@ -9,7 +9,7 @@ export const linkTo = (org: string, kind: string, ref: string): string =>
 export const userLink = (org: string, ref: string): string => linkTo(org, 'user', ref.toLowerCase());
 
 /** What people may write for a link, from the shortest form that still says which kind is meant. */
-export const PRINCIPAL_FORMS = 'an e-mail address, user/REF, serviceaccount/NAME, group/NAME or a link';
+const PRINCIPAL_FORMS = 'an e-mail address, user/REF, serviceaccount/NAME, group/NAME or a link';
 
 /**
  * The link of a principal in one of the `PRINCIPAL_FORMS`; what begins with a slash is a link as it stands. Throws

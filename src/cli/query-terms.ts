@@ -9,7 +9,7 @@ interface Term {
   value?: string;
 }
 
-export const MATCHES = ['all', 'any', 'none'] as const;
+const MATCHES = ['all', 'any', 'none'] as const;
 
 /** What the options of a query say, each named as it was given. */
 export interface QueryOptions {

@@ -3,6 +3,7 @@ import {
   isMap,
   isScalar,
   isSeq,
+  Lexer,
   LineCounter,
   type Node,
   type ParsedNode,
@@ -35,20 +36,36 @@ export class YamlFault extends Error {
  * for more than any memory holds.
  */
 export function fromYaml(text: string): string {
+  refuseDeep(text);
   const lines = new LineCounter();
-  const document = parse(text, lines);
+  // Keys that stand twice are found by the reader: the parser would compare each with all others.
+  const options = { lineCounter: lines, schema: 'core', uniqueKeys: false } as const;
+  const document = parseDocument(text, options);
   const [fault] = [...document.errors, ...document.warnings];
-  if (fault) throw new YamlFault(firstLine(fault.message), fault.linePos?.[0].line);
+  if (fault) {
+    const message = fault.code === 'RESOURCE_EXHAUSTION' ? 'is nested too deep' : firstLine(fault.message);
+    throw new YamlFault(message, fault.linePos?.[0].line);
+  }
   return new Reader(lines).node(document.contents, 0);
 }
 
-function parse(text: string, lineCounter: LineCounter) {
-  try {
-    // Keys that stand twice are found below: the parser would compare each with all others.
-    return parseDocument(text, { lineCounter, prettyErrors: true, schema: 'core', uniqueKeys: false });
-  } catch (error) {
-    if (error instanceof RangeError) throw new YamlFault('is nested too deep');
-    throw error;
+/** What the lexer puts before the text of a plain scalar. */
+const SCALAR = '\u001f';
+
+/** The parser takes memory and stack for each level: what is too deep must not reach it. */
+function refuseDeep(text: string): void {
+  let brackets = 0;
+  let indicators = 0;
+  let isScalar = false;
+  for (const lexeme of new Lexer().lex(text)) {
+    if (isScalar) isScalar = false;
+    else if (lexeme === SCALAR) isScalar = true;
+    else if (lexeme === '[' || lexeme === '{') brackets++;
+    else if (lexeme === ']' || lexeme === '}') brackets--;
+    else if (lexeme.startsWith('\n')) indicators = 0;
+    // Outside of brackets each of these opens a level on the same line.
+    else if (brackets <= 0 && ['-', '?', ':'].includes(lexeme)) indicators++;
+    if (brackets > DEEPEST || indicators > DEEPEST) throw new YamlFault('is nested too deep');
   }
 }
 

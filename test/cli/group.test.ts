@@ -219,7 +219,10 @@ it('svc group query finds groups by property, tag and member', async () => {
 it('svc group delete deletes all it may', async () => {
   await client.run(['group', 'create', '--name', 'devs']);
   const { code, stderr } = await client.run(['group', 'delete', 'superusers', 'devs']);
-  expect([code, stderr]).toEqual([1, expect.stringMatching(/error: superusers: .*builtin_resource[^]*deleted devs\n/)]);
+  expect([code, stderr]).toEqual([
+    1,
+    expect.stringMatching(/error: superusers: .*builtin_resource[\s\S]*deleted devs\n/),
+  ]);
   expect(await client.names('group', 'get')).toEqual(['superusers', 'viewers']);
 });
 

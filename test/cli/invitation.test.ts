@@ -44,7 +44,7 @@ it.each([
 ])('is named by %s, and its code read from standard input', async (_what, ref) => {
   const { id, code } = await invited();
   const accepted = await guest([...ref(id), '--name', 'Eve E.'], { input: `${code}\n` });
-  expect(accepted.stdout).toMatch(/ {2}Eve E\. {2}eve@example\.com {2}[^]*\nkey: svc_\S+\n$/);
+  expect(accepted.stdout).toMatch(/ {2}Eve E\. {2}eve@example\.com {2}[\s\S]*\nkey: svc_\S+\n$/);
 });
 
 it('a wrong code is refused, and never shown', async () => {
@@ -63,7 +63,7 @@ it('is shown and revoked', async () => {
   );
   expect(await client.json('invitation', 'get', id)).toMatchObject({ kind: 'invitation', email: EMAIL });
   const { code: exit, stderr } = await client.run(['invitation', 'revoke', 'none', id]);
-  expect([exit, stderr]).toEqual([1, expect.stringMatching(/error: none: [^]*revoked /)]);
+  expect([exit, stderr]).toEqual([1, expect.stringMatching(/error: none: [\s\S]*revoked /)]);
   expect((await guest([`${client.org.name}/${id}`, '--code', code, '--name', 'Eve'])).code).toBe(1);
 });
 

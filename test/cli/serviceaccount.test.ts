@@ -36,7 +36,7 @@ it('gets a key, shown once, that works until it is removed', async () => {
   expect((await client.run(['group', 'get', '--token', key])).code).toBe(0);
   expect((await account('get', 'keyed')).keys).toEqual([expect.objectContaining({ id, description: 'laptop' })]);
   const removed = await client.run(['serviceaccount', 'remove-key', 'keyed', '--id', 'none', '--id', id]);
-  expect([removed.code, removed.stderr]).toEqual([1, expect.stringMatching(/error: none: [^]*revoked /)]);
+  expect([removed.code, removed.stderr]).toEqual([1, expect.stringMatching(/error: none: [\s\S]*revoked /)]);
   expect((await client.run(['group', 'get', '--token', key])).code).toBe(4);
 });
 
