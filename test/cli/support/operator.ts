@@ -33,8 +33,8 @@ export class Operator {
   }
 
   /** With standard output and standard error in pipes. */
-  async run(command: string): Promise<Written> {
-    return this.spawned('sh', ['-c', command]);
+  run(command: string, env: Record<string, string> = {}): Promise<Written> {
+    return this.spawned('sh', ['-c', command], env);
   }
 
   /** On a terminal of 100 columns. */
