@@ -23,9 +23,3 @@ export function principalLink(org: string, option: string, written: string): str
   if (written.includes('@')) return userLink(org, written);
   throw new UsageError(`${option} takes ${PRINCIPAL_FORMS}, not \`${written}\``);
 }
-
-/** A link of an organization without its beginning: `group/devs`. What is no such link is shown as it is. */
-export function shortLink(link: string): string {
-  const [, kind, ref] = /^\/org\/[^/]+\/([^/]+)\/([^/]+)$/.exec(link) ?? [];
-  return kind === undefined ? link : `${kind}/${ref}`;
-}

@@ -71,8 +71,8 @@ export function removeMemberCommand(): CommandClass<SvcContext> {
       const { memberLinks = [] } = JSON.parse(group) as { memberLinks?: readonly string[] };
       const stranger = links.find((link) => !memberLinks.includes(link));
       if (stranger === undefined) return;
-      const { shortLink } = await import('../links.js');
-      throw new CliError(`${shortLink(stranger)} is not among the members that ${this.ref} links`);
+      const { shortName } = await import('../output/short-name.js');
+      throw new CliError(`${shortName(stranger)} is not among the members that ${this.ref} links`);
     }
   };
 }

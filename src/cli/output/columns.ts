@@ -1,6 +1,6 @@
 import type { TimeStyle } from '../command.js';
 import type { Kind } from '../kinds.js';
-import { shortLink } from '../links.js';
+import { shortName } from './short-name.js';
 import type { Column } from './table.js';
 import { formatTime } from './time.js';
 
@@ -21,7 +21,7 @@ export const tagsText = (tags: unknown): string =>
 
 const linksText = (links: unknown): string =>
   list(links)
-    .map((link) => shortLink(text(link)))
+    .map((link) => shortName(text(link)))
     .join(',');
 
 /** How members come to a group: `links`, `query` or both; `links` also where there are none yet. */
