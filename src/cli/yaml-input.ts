@@ -1,4 +1,6 @@
 import {
+  Composer,
+  type Document,
   isAlias,
   isMap,
   isScalar,
@@ -6,16 +8,18 @@ import {
   Lexer,
   LineCounter,
   type Node,
-  type ParsedNode,
-  parseDocument,
+  Parser,
+  type Scalar,
   type YAMLMap,
-  type YAMLSeq,
 } from 'yaml';
 
 /** Deeper than the service takes anything. */
 const DEEPEST = 64;
 
-const JSON_NUMBER = /^-?(0|[1-9]\d*)(\.\d+)?([eE][-+]?\d+)?$/;
+/** Of words, marks and spaces: more than the largest resource has. Beyond, even to list what is wrong takes seconds. */
+const MOST_LEXEMES = 250_000;
+
+const JSON_NUMBER = /^-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][-+]?\d+)?$/;
 
 /** A text that is not YAML, or says what JSON cannot. */
 export class YamlFault extends Error {
@@ -36,82 +40,76 @@ export class YamlFault extends Error {
  * for more than any memory holds.
  */
 export function fromYaml(text: string): string {
-  refuseDeep(text);
   const lines = new LineCounter();
-  // Keys that stand twice are found by the reader: the parser would compare each with all others.
-  const options = { lineCounter: lines, schema: 'core', uniqueKeys: false } as const;
-  const document = parseDocument(text, options);
+  const [document, ...more] = compose(text, lines);
+  if (!document || more.length > 0) throw new YamlFault('must be one document');
   const [fault] = [...document.errors, ...document.warnings];
-  if (fault) {
-    const message = fault.code === 'RESOURCE_EXHAUSTION' ? 'is nested too deep' : firstLine(fault.message);
-    throw new YamlFault(message, fault.linePos?.[0].line);
-  }
-  return new Reader(lines).node(document.contents, 0);
+  if (fault) throw new YamlFault(fault.message, lines.linePos(fault.pos[0]).line);
+  return new Reader(lines).node(document.contents);
 }
 
-/** What the lexer puts before the text of a plain scalar. */
-const SCALAR = '\u001f';
-
-/** The parser takes memory and stack for each level: what is too deep must not reach it. */
-function refuseDeep(text: string): void {
-  let brackets = 0;
-  let indicators = 0;
-  let isScalar = false;
+/**
+ * The library's own `parseAllDocuments`, but for a look at size and depth before anything recurses into it: text of
+ * nothing but brackets would end the process, not throw.
+ */
+function compose(text: string, lines: LineCounter): Document[] {
+  lines.addNewLine(0);
+  const parser = new Parser(lines.addNewLine);
+  const tokens = [];
+  let lexemes = 0;
   for (const lexeme of new Lexer().lex(text)) {
-    if (isScalar) isScalar = false;
-    else if (lexeme === SCALAR) isScalar = true;
-    else if (lexeme === '[' || lexeme === '{') brackets++;
-    else if (lexeme === ']' || lexeme === '}') brackets--;
-    else if (lexeme.startsWith('\n')) indicators = 0;
-    // Outside of brackets each of these opens a level on the same line.
-    else if (brackets <= 0 && ['-', '?', ':'].includes(lexeme)) indicators++;
-    if (brackets > DEEPEST || indicators > DEEPEST) throw new YamlFault('is nested too deep');
+    lexemes += 1;
+    if (lexemes > MOST_LEXEMES) throw new YamlFault('is larger than any resource');
+    for (const token of parser.next(lexeme)) tokens.push(token);
+    if (parser.stack.length > DEEPEST) throw new YamlFault('nested too deep', lines.linePos(parser.offset).line);
   }
+  for (const token of parser.end()) tokens.push(token);
+  // Keys that stand twice are found below: the composer would compare each with all others.
+  const composer = new Composer({ schema: 'core', uniqueKeys: false, prettyErrors: false });
+  return [...composer.compose(tokens, true, text.length)];
 }
-
-const firstLine = (message: string): string => message.split('\n')[0]?.replace(/ at line \d+, column \d+:?$/, '') ?? '';
 
 class Reader {
   constructor(readonly lines: LineCounter) {}
 
-  node(node: Node | null, depth: number): string {
+  node(node: Node | null): string {
     if (node === null) return 'null';
-    if (depth > DEEPEST) throw this.#fault(node, 'is nested too deep');
     if (isAlias(node)) throw this.#fault(node, `write out what the alias *${node.source} stands for`);
-    if (isMap(node)) return this.#map(node as YAMLMap<ParsedNode, ParsedNode | null>, depth);
-    if (isSeq(node)) return this.#list(node as YAMLSeq<ParsedNode>, depth);
-    if (!isScalar(node)) throw this.#fault(node, 'cannot be read');
-    const { value, source = '' } = node;
-    if (typeof value === 'number' || typeof value === 'bigint') {
-      if (JSON_NUMBER.test(source)) return source;
-      throw this.#fault(node, `write the number ${source} as JSON does, or quote it`);
-    }
-    return JSON.stringify(value ?? null);
+    if (isMap<Node, Node | null>(node)) return this.#map(node);
+    if (isSeq<Node>(node)) return `[${node.items.map((item) => this.node(item)).join(',')}]`;
+    return this.#scalar(node as Scalar);
   }
 
-  #map(map: YAMLMap<ParsedNode, ParsedNode | null>, depth: number): string {
+  #map(map: YAMLMap<Node, Node | null>): string {
     const names = new Set<string>();
     const members = map.items.map(({ key, value }) => {
       const name = this.#key(key);
       if (names.has(name)) throw this.#fault(key, `the key \`${name}\` stands twice`);
       names.add(name);
-      return `${JSON.stringify(name)}:${this.node(value, depth + 1)}`;
+      return `${JSON.stringify(name)}:${this.node(value)}`;
     });
     return `{${members.join(',')}}`;
   }
 
-  #list(list: YAMLSeq<ParsedNode>, depth: number): string {
-    return `[${list.items.map((item) => this.node(item, depth + 1)).join(',')}]`;
-  }
-
   /** A key is what is written, whatever else it could be read as: a tag may be called `1.0`. */
-  #key(key: Node): string {
-    if (isAlias(key)) throw this.#fault(key, `write out what the alias *${key.source} stands for`);
+  #key(key: Node | null): string {
     if (!isScalar(key)) throw this.#fault(key, 'a key must be a text');
-    return typeof key.value === 'string' ? key.value : (key.source ?? String(key.value));
+    if (typeof key.value === 'string') return key.value;
+    if (!key.source) throw this.#fault(key, 'a key is missing');
+    return key.source;
   }
 
-  #fault(node: Node, message: string): YamlFault {
-    return new YamlFault(message, node.range ? this.lines.linePos(node.range[0]).line : undefined);
+  #scalar(node: Scalar): string {
+    const { value, source = '' } = node;
+    if (typeof value === 'string') return JSON.stringify(value);
+    if (typeof value === 'boolean' || value === null) return String(value);
+    if (typeof value !== 'number' && typeof value !== 'bigint')
+      throw this.#fault(node, 'JSON has nothing for this value');
+    if (JSON_NUMBER.test(source)) return source;
+    throw this.#fault(node, `write the number ${source} as JSON does, or quote it`);
+  }
+
+  #fault(node: Node | null, message: string): YamlFault {
+    return new YamlFault(message, node?.range ? this.lines.linePos(node.range[0]).line : undefined);
   }
 }

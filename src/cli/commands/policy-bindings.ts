@@ -3,6 +3,7 @@ import { type Binding, isGranted, parseBinding, withBinding, withoutBinding } fr
 import { ApiCommand, type SvcContext } from '../command.js';
 import { ApiError, CliError, EXIT } from '../failures.js';
 import { POLICY } from '../kinds.js';
+import { shortName } from '../output/short-name.js';
 import { ResourceCommand } from '../resource-command.js';
 
 /** How often a change is tried anew on what somebody else made of the policy meanwhile. */
@@ -70,7 +71,9 @@ export function removeBindingCommand(): CommandClass<SvcContext> {
     protected override changed(bindings: readonly Binding[], given: Binding): readonly Binding[] {
       if (isGranted(bindings, given)) return withoutBinding(bindings, given);
       const { permissions, principalLinks } = given;
-      throw new CliError(`${this.ref} does not grant ${permissions.join(',')} to ${principalLinks.join(',')}`);
+      throw new CliError(
+        `${this.ref} does not grant ${permissions.join(',')} to ${principalLinks.map(shortName).join(',')}`,
+      );
     }
   };
 }
