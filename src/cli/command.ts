@@ -15,6 +15,8 @@ export interface SvcContext extends BaseContext {
   terminal: Terminal;
   /** Aborted when the user interrupts. */
   signal: AbortSignal;
+  /** While this runs another program on the terminal, Ctrl-C is for that program, not for `svc`. */
+  foreground<Result>(run: () => Promise<Result>): Promise<Result>;
 }
 
 /** What every command has: an output format and colour. */

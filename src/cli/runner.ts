@@ -9,6 +9,8 @@ import { didYouMean } from './suggest.js';
 import { Terminal } from './terminal.js';
 import { checkUsage, refuseUnknown, specsOf } from './usage-check.js';
 
+type Surroundings = Pick<SvcContext, 'terminal' | 'signal' | 'foreground'>;
+
 /** How long an interrupted command may take to say where it stopped. */
 const INTERRUPT_GRACE_MS = 1_000;
 
@@ -17,24 +19,31 @@ export async function runProcess(version: string): Promise<void> {
   const { stdin, stdout, stderr } = process;
   const terminal = new Terminal({ stdin, stdout, stderr }, process.env);
   const interruption = new AbortController();
-  process.once('SIGINT', () => {
+  const interrupt = () => {
     interruption.abort(new Interrupted());
     stdin.destroy();
     setTimeout(() => process.exit(EXIT.interrupted), INTERRUPT_GRACE_MS).unref();
-  });
-  process.exitCode = await run(process.argv.slice(2), { terminal, signal: interruption.signal, version });
+  };
+  const foreground: Surroundings['foreground'] = async (run) => {
+    process.off('SIGINT', interrupt).on('SIGINT', ignore);
+    try {
+      return await run();
+    } finally {
+      process.off('SIGINT', ignore).once('SIGINT', interrupt);
+    }
+  };
+  process.once('SIGINT', interrupt);
+  process.exitCode = await run(process.argv.slice(2), { terminal, signal: interruption.signal, foreground }, version);
   // An unread standard input would keep the process alive.
   stdin.destroy();
 }
 
 /** Runs one command line. Never throws: the result is the exit code. */
-async function run(
-  argv: readonly string[],
-  { terminal, signal, version }: { terminal: Terminal; signal: AbortSignal; version: string },
-): Promise<number> {
+async function run(argv: readonly string[], surroundings: Surroundings, version: string): Promise<number> {
+  const { terminal, signal } = surroundings;
   let code: number;
   try {
-    code = await dispatch(argv, terminal, signal, version);
+    code = await dispatch(argv, surroundings, version);
     await terminal.flush();
   } catch (error) {
     // After an interruption all kinds of things fail: none of them is news.
@@ -44,12 +53,8 @@ async function run(
   return signal.aborted ? EXIT.interrupted : code;
 }
 
-async function dispatch(
-  argv: readonly string[],
-  terminal: Terminal,
-  signal: AbortSignal,
-  version: string,
-): Promise<number> {
+async function dispatch(argv: readonly string[], surroundings: Surroundings, version: string): Promise<number> {
+  const { terminal } = surroundings;
   const leading = readArguments(argv, LEADING);
   applyColor(leading.options, terminal);
   const helpWord = leading.words[0] === 'help';
@@ -74,7 +79,7 @@ async function dispatch(
   if (!definition) throw new Error(`svc ${path.join(' ')} has no usage`);
   if (helpWord || isOn(given.options, '--help')) return (await loadHelp(terminal)).showCommand(definition);
   checkUsage(definition, given);
-  return cli.process(canonical(given, path), { terminal, signal }).validateAndExecute();
+  return cli.process(canonical(given, path), surroundings).validateAndExecute();
 }
 
 /** `svc`, `svc --help`, `svc --version`. */
@@ -106,6 +111,8 @@ function applyColor(options: readonly GivenOption[], terminal: Terminal): void {
   const last = options.findLast(({ name, known }) => known && name === '--color');
   if (last) terminal.setColor(last.value === true);
 }
+
+const ignore = (): void => {};
 
 const asksForDebug = (word: string): boolean => word === '--debug' || /^-[kv]*d[kv]*$/.test(word);
 

@@ -54,7 +54,11 @@ function check(call: readonly string[]): void {
   if (!definition) throw new Error(`there is no command \`svc ${words.join(' ')}\``);
   const given = readArguments(call, specsOf([definition]));
   checkUsage(definition, given);
-  family.cli.process(canonical(given, path), { terminal, signal: new AbortController().signal });
+  family.cli.process(canonical(given, path), {
+    terminal,
+    signal: new AbortController().signal,
+    foreground: (run) => run(),
+  });
 }
 
 describe('every command', () => {
