@@ -73,6 +73,8 @@ describe('a command line that means nothing: exit code 2, said on standard error
     [['audit', 'list', '--max'], '--max needs a value', ''],
     [['audit', 'list', '--max', 'many'], '--max is a whole number, not `many`', ''],
     [['audit', 'list', '-o', 'xml'], '--output is one of text, json', ''],
+    [['audit', 'list', '-o', 'jsn'], '--output is one of text, json', 'did you mean `json`?'],
+    [['audit', 'list', '--ts', 'lcoal'], '--ts is one of iso', 'did you mean `local`?'],
     [['audit', 'list', '-o', 'tf'], '--output tf is not available for audit events', ''],
     [['audit', 'list', '-o', 'crd'], '--output crd is not available for audit events', ''],
     [['audit', 'list', '--ts', 'utc'], '--ts is one of iso, local, age', ''],
