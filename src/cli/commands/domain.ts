@@ -3,6 +3,7 @@ import { accessReportCommand } from './resource-access-report.js';
 import { cloneCommand } from './resource-clone.js';
 import { createCommand } from './resource-create.js';
 import { deleteCommand } from './resource-delete.js';
+import { editCommand } from './resource-edit.js';
 import { eventlogCommand } from './resource-eventlog.js';
 import { getCommand } from './resource-get.js';
 import { patchCommand } from './resource-patch.js';
@@ -16,6 +17,7 @@ export const COMMANDS = [
   cloneCommand(DOMAIN),
   createCommand(DOMAIN),
   deleteCommand(DOMAIN),
+  editCommand(DOMAIN),
   eventlogCommand(DOMAIN),
   getCommand(DOMAIN),
   patchCommand(DOMAIN),

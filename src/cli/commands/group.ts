@@ -4,6 +4,7 @@ import { addMemberCommand, removeMemberCommand } from './group-members.js';
 import { accessReportCommand } from './resource-access-report.js';
 import { cloneCommand } from './resource-clone.js';
 import { deleteCommand } from './resource-delete.js';
+import { editCommand } from './resource-edit.js';
 import { eventlogCommand } from './resource-eventlog.js';
 import { getCommand } from './resource-get.js';
 import { patchCommand } from './resource-patch.js';
@@ -18,6 +19,7 @@ export const COMMANDS = [
   cloneCommand(GROUP),
   createGroupCommand(),
   deleteCommand(GROUP),
+  editCommand(GROUP),
   eventlogCommand(GROUP),
   getCommand(GROUP),
   patchCommand(GROUP),

@@ -2,6 +2,7 @@ import { SERVICE_ACCOUNT } from '../kinds.js';
 import { accessReportCommand } from './resource-access-report.js';
 import { createCommand } from './resource-create.js';
 import { deleteCommand } from './resource-delete.js';
+import { editCommand } from './resource-edit.js';
 import { eventlogCommand } from './resource-eventlog.js';
 import { getCommand } from './resource-get.js';
 import { patchCommand } from './resource-patch.js';
@@ -16,6 +17,7 @@ export const COMMANDS = [
   addKeyCommand(),
   createCommand(SERVICE_ACCOUNT),
   deleteCommand(SERVICE_ACCOUNT),
+  editCommand(SERVICE_ACCOUNT),
   eventlogCommand(SERVICE_ACCOUNT),
   getCommand(SERVICE_ACCOUNT),
   patchCommand(SERVICE_ACCOUNT),

@@ -1,6 +1,7 @@
 import { USER } from '../kinds.js';
 import { accessReportCommand } from './resource-access-report.js';
 import { deleteCommand } from './resource-delete.js';
+import { editCommand } from './resource-edit.js';
 import { eventlogCommand } from './resource-eventlog.js';
 import { getCommand } from './resource-get.js';
 import { patchCommand } from './resource-patch.js';
@@ -13,6 +14,7 @@ import { inviteCommand } from './user-invite.js';
 export const COMMANDS = [
   accessReportCommand(USER),
   deleteCommand(USER),
+  editCommand(USER),
   eventlogCommand(USER),
   getCommand(USER),
   inviteCommand(),
