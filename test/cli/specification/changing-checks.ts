@@ -25,49 +25,60 @@ export function deletion(kind: Kind): Checks {
   };
 }
 
-/** An editor that writes this document in place of what it is given. */
-function editor(document: object): string {
-  const [file, program] = ['document.yaml', 'editor.sh'].map((name) => join(temporaryFolder(), name)) as [
-    string,
-    string,
-  ];
-  writeFileSync(file, stringify(document));
-  writeFileSync(program, `#!/bin/sh\ncat '${file}' > "$1"\n`);
+/** An editor that runs a script on the file `$f`. */
+function editor(script: string): string {
+  const program = join(temporaryFolder(), 'editor.sh');
+  writeFileSync(program, `#!/bin/sh\nf="$1"\n${script}\n`);
   chmodSync(program, 0o755);
   return program;
 }
 
+const DESCRIBE = `sed -i 's/^description:.*/description: after/' "$f"`;
+
 export function editing(kind: Kind): Checks {
-  /** What the resource is after its only description is put into the editor. */
+  /** What is sent, and what becomes of it, when the description is changed and a tag taken out. */
   const edited = async (live: Live, ...options: string[]) => {
     const made = await make(live, kind, { description: 'before', tags: { a: '1', b: '2' } });
-    const { name } = await read(live, made);
-    const EDITOR = editor({ kind, name, description: 'after', tags: { b: '3' } });
-    await live.out([kind, 'edit', made.ref, ...options], { env: { EDITOR } });
-    return read(live, made);
+    const {
+      kind: _kind,
+      id: _id,
+      version,
+      created: _created,
+      lastModified: _modified,
+      links: _links,
+      ...document
+    } = await read(live, made);
+    const EDITOR = editor(`${DESCRIBE}; sed -i '/^  a:/d' "$f"`);
+    const { code, stderr } = await live.svc([kind, 'edit', made.ref, '--debug', ...options], { env: { EDITOR } });
+    const [, method = '', body = ''] = /^> (PATCH|PUT) [^{]*(\{.*\})$/m.exec(stderr) ?? [];
+    const { description, tags, version: after } = await read(live, made);
+    expect([code, description, tags, after]).toEqual([0, 'after', { b: '2' }, version + 1]);
+    return { sent: { [method]: JSON.parse(body) }, document };
   };
   const merged = async (live: Live) =>
-    expect(await edited(live)).toMatchObject({ description: 'after', tags: { a: '1', b: '3' } });
+    expect((await edited(live)).sent).toEqual({ PATCH: { description: 'after', tags: { a: null } } });
   const replaced = (option: string) => async (live: Live) => {
-    const { description, tags } = await edited(live, option);
-    expect([description, tags]).toEqual(['after', { b: '3' }]);
+    const { sent, document } = await edited(live, option);
+    const { origin: _origin, idp: _idp, ...whole } = document as typeof document & { idp?: string };
+    expect(sent).toEqual({ PUT: { ...whole, description: 'after', tags: { b: '2' } } });
   };
   return {
     [`${kind} edit`]: merged,
     [`${kind} edit <ref>`]: async (live) => {
       const [changed, kept] = [await make(live, kind), await make(live, kind)];
-      await live.out([kind, 'edit', changed.ref], { env: { EDITOR: editor({ description: 'after' }) } });
-      expect([(await read(live, changed)).description, (await read(live, kept)).version]).toEqual(['after', 1]);
+      await live.out([kind, 'edit', changed.ref], { env: { EDITOR: editor(DESCRIBE) } });
+      expect([(await read(live, changed)).description, (await read(live, kept)).description]).toEqual([
+        'after',
+        expect.not.stringContaining('after'),
+      ]);
     },
     ...requiresRef(kind, 'edit', '<ref>'),
     [`${kind} edit EDITOR`]: async (live) => {
       const made = await make(live, kind, { tags: { team: 'blue' } });
       const shown = join(temporaryFolder(), 'shown.yaml');
-      const program = join(temporaryFolder(), 'editor.sh');
-      writeFileSync(program, `#!/bin/sh\ncp "$1" '${shown}'\n`);
-      chmodSync(program, 0o755);
-      await live.out([kind, 'edit', made.ref], { env: { EDITOR: program } });
-      expect(parse(readFileSync(shown, 'utf8'))).toMatchObject({ kind, tags: { team: 'blue' } });
+      await live.out([kind, 'edit', made.ref], { env: { EDITOR: editor(`cp "$f" '${shown}'`) } });
+      const { name, description } = await read(live, made);
+      expect(parse(readFileSync(shown, 'utf8'))).toMatchObject({ name, description, tags: { team: 'blue' } });
     },
     [`${kind} edit --replace`]: replaced('--replace'),
     [`${kind} edit --replace alias -r`]: replaced('-r'),

@@ -3,5 +3,5 @@ import { readPromises } from './table.js';
 import { verify } from './verify.js';
 
 describe('svc group does what the specification says', () => {
-  verify(readPromises().group, GROUP_CHECKS);
+  verify('group', readPromises().group, GROUP_CHECKS);
 });

@@ -36,10 +36,11 @@ export function eventLog(kind: Kind): Checks {
     [`${kind} eventlog alias log`]: (live) => shown(live, 'log'),
     [`${kind} eventlog <ref>`]: async (live) => {
       const [made, other] = [await make(live, kind), await make(live, kind)];
-      const { id } = await read(live, made);
       const log = JSON.parse(await live.out([kind, 'eventlog', made.ref, '-o', 'json']));
-      expect(log.items).not.toEqual([]);
-      for (const { resource } of log.items) expect(resource.id).toBe(id);
+      expect(log.items.at(-1)).toMatchObject({
+        resource: { id: (await read(live, made)).id },
+        action: { type: 'create' },
+      });
       expect(JSON.stringify(log)).not.toContain(other.ref);
     },
     ...requiresRef(kind, 'eventlog', '<ref>'),

@@ -31,6 +31,10 @@ export function readPromises(): Promises {
 /** The names of the commands of a table. */
 export const commandsOf = (promises: readonly string[]): string[] => promises.filter((one) => /^\w+ [\w-]+$/.test(one));
 
+/** The columns of a list, in their order. */
+export const columnsIn = (promises: readonly string[]): string[] =>
+  promises.flatMap((one) => / columns (.*)/.exec(one)?.[1]?.split(', ') ?? []);
+
 /** The cells of the first table below a heading, without its two heading rows. */
 function rowsBelow(text: string, heading: string): Row[] {
   const [, after] = text.split(`\n${heading}\n`);

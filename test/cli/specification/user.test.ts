@@ -3,5 +3,5 @@ import { USER_CHECKS } from './user-checks.js';
 import { verify } from './verify.js';
 
 describe('svc user does what the specification says', () => {
-  verify(readPromises().user, USER_CHECKS);
+  verify('user', readPromises().user, USER_CHECKS);
 });
