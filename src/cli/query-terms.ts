@@ -44,7 +44,7 @@ export function querySpec({ match, properties, tags, relations }: QueryOptions):
 
 /**
  * `key=value`, and with other operators `key!=value`, `key>=value`, `key<=value`, `key>value`, `key<value`, `key~value`,
- * `key` (is there) and `!key` (is not). No property of the service has one of these marks in its name.
+ * `key` (is there) and `!key` (is not). Of all properties only a request header of a domain could have such a mark in its name.
  */
 function propertyTerm(option: string, text: string): Term {
   const [, key, op, value] = /^([^=!<>~]+)(=|!=|>=|<=|>|<|~)(.*)$/s.exec(text) ?? [];

@@ -72,6 +72,7 @@ it.each([
   [['id', '--name', 'x', '--code', 'c'], 'no organization'],
   [['acme/id', '--name', 'x'], 'no code'],
   [['acme/id', '--code', 'c'], '--name is required'],
+  [['acme/id', '--code', 'c', '--name', 'x', '-o', 'tf'], 'is not available for an acceptance'],
 ])('accept %j is a usage error', async (args, message) => {
   const { code, stderr } = await guest(args);
   expect([code, stderr]).toEqual([2, expect.stringContaining(message)]);

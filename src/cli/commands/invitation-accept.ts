@@ -24,6 +24,7 @@ export function acceptCommand(): CommandClass<SvcContext> {
     ref = Option.String({ name: 'ref' });
     code = Option.String('--code', { description: 'the code that you were sent; default: read from standard input' });
     name = Option.String('--name', { description: 'your full name', required: true });
+    protected override readonly unavailable = { formats: ['tf', 'crd'] as const, subject: 'an acceptance' };
 
     protected async run(): Promise<number> {
       const { org, id } = await this.#invitation();
