@@ -73,10 +73,10 @@ export function normalized(text: string, folder: string): string {
       .replaceAll(/\bsvc_\*{3}[A-Za-z0-9_-]{4}/g, 'svc_***xxxx')
       .replaceAll(/\b20(2[5-9]|[3-9]\d)-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z/g, '2026-01-01T00:00:00.000Z')
       .replaceAll(/\b20(2[5-9]|[3-9]\d)-\d\d-\d\d \d\d:\d\d:\d\d\b/g, '2026-01-01 00:00:00')
-      .replaceAll(/(?<=^|\s)\d+[smhdy]( +|(?=\n|$))/g, (age) => 'AGE'.padEnd(age.length))
+      .replaceAll(/(?<=^|\s)\d+[smhdy]( {2,}|(?=\n|$))/g, (age) => 'AGE'.padEnd(age.length))
       .replaceAll(/\b[0-9a-f]{64}\b/g, 'f'.repeat(64))
-      // What a progress line showed before it was cleared is a matter of chance.
-      .replaceAll(/(\r\u001b\[K[^\r\n]+)+\r\u001b\[K/g, '\r\u001b[K...\r\u001b[K')
+      // Whether there was time to show progress, before it was cleared, is a matter of chance.
+      .replaceAll(/(\r\u001b\[K[^\r\n]+)+\r\u001b\[K/g, '')
       .replaceAll(/\b\d+ ms\b/g, 'N ms')
       .replaceAll(/127\.0\.0\.1:\d{5}\b/g, '127.0.0.1:12345')
       .replaceAll(/cursor=[A-Za-z0-9_.%-]+/g, 'cursor=...')

@@ -36,21 +36,27 @@ export function entriesOf(text: string): Entry[] {
   return entries;
 }
 
+/** An operator, and the name of the organization they work in; `acme` stands for it. */
+interface Player {
+  readonly who: Operator;
+  readonly org: string;
+}
+
 /** Runs all commands twice: one operator has pipes, the other a terminal. */
-export async function perform(entries: readonly Entry[], piped: Operator, onTerminal: Operator): Promise<string> {
+export async function perform(entries: readonly Entry[], piped: Player, onTerminal: Player): Promise<string> {
   const inPipes = async () => {
     const all: Written[] = [];
-    for (const { command } of entries) all.push(await piped.run(command));
+    for (const { command } of entries) all.push(await piped.who.run(command));
     return all;
   };
   const onScreen = async () => {
     const all: Written[] = [];
-    for (const { command } of entries) all.push(await onTerminal.runOnTerminal(command));
+    for (const { command } of entries) all.push(await onTerminal.who.runOnTerminal(command));
     return all;
   };
   const [pipes, screens] = await Promise.all([inPipes(), onScreen()]);
-  const written = normalizedTogether(pipes, piped.folder);
-  const screen = normalizedTogether(screens, onTerminal.folder);
+  const written = normalizedTogether(pipes, piped);
+  const screen = normalizedTogether(screens, onTerminal);
   return entries
     .map(({ remarks, command }, index) => {
       const head = [...remarks, `$ ${command}`];
@@ -61,9 +67,10 @@ export async function perform(entries: readonly Entry[], piped: Operator, onTerm
 }
 
 /** An identifier that stands in several outputs is the same in all of them. */
-function normalizedTogether(all: readonly Written[], folder: string): Written[] {
+function normalizedTogether(all: readonly Written[], { who, org }: Player): Written[] {
   const joint = '\u0000';
-  const texts = normalized(all.flatMap(({ stdout, stderr }) => [stdout, stderr]).join(joint), folder).split(joint);
+  const text = all.flatMap(({ stdout, stderr }) => [stdout, stderr]).join(joint);
+  const texts = normalized(text.replaceAll(org, 'acme'), who.folder).split(joint);
   return all.map(({ code }, index) => ({ code, stdout: texts[2 * index] ?? '', stderr: texts[2 * index + 1] ?? '' }));
 }
 
