@@ -181,7 +181,7 @@ describe('svc <kind> access-report', () => {
 
   it('svc group access-report --help has examples', async () => {
     const { code, stdout } = await svc(['group', 'access-report', '--help']);
-    expect([code, stdout]).toEqual([0, expect.stringContaining('\n  svc group access-report crew --at ')]);
+    expect([code, stdout]).toEqual([0, expect.stringContaining('\n  svc group access-report devs --at ')]);
   });
 });
 

@@ -6,7 +6,8 @@ interface Parser {
 }
 
 // Its types bring those of browsers along, which are not ours.
-const { parse } = createRequire(import.meta.url)('@cdktf/hcl2json') as Parser;
+const require = createRequire(import.meta.url);
+const { parse } = require('@cdktf/hcl2json') as Parser;
 
 export interface Block {
   /** Both labels: the kind of resource, and how other blocks would name it. */

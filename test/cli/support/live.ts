@@ -8,7 +8,7 @@ import { Seed } from '../../support/seed.js';
 import { startService, type TestService } from '../../support/service.js';
 import { type Result, type RunOptions, svc } from './svc.js';
 
-export interface MemberQuery {
+interface MemberQuery {
   readonly kind: string;
   readonly fetch: string;
   readonly spec: { readonly match: string; readonly terms: readonly Readonly<Record<string, unknown>>[] };
