@@ -8,7 +8,7 @@ interface Read<T> {
 }
 
 /** What Clipanion takes for an option, and the words that it may be. */
-interface Choice {
+export interface Choice {
   readonly choices: readonly string[];
 }
 

@@ -21,6 +21,13 @@ export const FAMILIES: ReadonlyMap<string, Family> = new Map<string, Family>([
     { summary: 'copy the log of the service', load: async () => (await import('./commands/backup.js')).COMMANDS },
   ],
   [
+    'completion',
+    {
+      summary: 'complete commands and names in bash, fish and zsh with the Tab key',
+      load: async () => (await import('./commands/completion.js')).COMMANDS,
+    },
+  ],
+  [
     'dead-letter',
     {
       summary: 'list and replay the records that could not be indexed',

@@ -1,8 +1,9 @@
-import { execFileSync } from 'node:child_process';
+import { spawnSync } from 'node:child_process';
 import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { Cli, type Definition } from 'clipanion';
 import { canonical, readArguments } from '../../src/cli/argv.js';
+import { shapeOf } from '../../src/cli/completion/shape.js';
 import { FAMILIES } from '../../src/cli/families.js';
 import { familyWords, findCommand, LEADING } from '../../src/cli/lookup.js';
 import { Terminal } from '../../src/cli/terminal.js';
@@ -30,12 +31,12 @@ function callsIn(line: string): string[][] {
   const log = join(folder, 'calls');
   writeFileSync(log, '');
   for (const [, file = ''] of line.matchAll(/<\s*([\w.]+)/g)) writeFileSync(join(folder, file), '');
-  mkdirSync(join(folder, 'data'));
+  for (const path of ['data', '.config/fish/completions']) mkdirSync(join(folder, path), { recursive: true });
   const script = `svc() { printf '%s\\0' "$@" $'\\n' >> '${log}'; }
 command_not_found_handle() { :; }
 PATH=/nowhere
 ${line}`;
-  execFileSync('/bin/bash', ['-c', script], { cwd: folder, stdio: ['ignore', 'ignore', 'inherit'] });
+  spawnSync('/bin/bash', ['-c', script], { cwd: folder, env: { HOME: folder } });
   const calls = readFileSync(log, 'utf8').split('\0\n\0').filter(Boolean);
   return calls.map((call) => call.split('\0'));
 }
@@ -73,6 +74,15 @@ describe('every command', () => {
         option.definition,
         expect.stringMatching(/^[^.]/),
       ]);
+  });
+
+  it('has its few words checked, and completed, where an option says that it takes one of a few', () => {
+    const options = families.flatMap(({ commands }) => commands.flatMap((command) => shapeOf(command).options));
+    const listing = options.filter(({ description }) => /: (?:[\w-]+, )+[\w-]+;/.test(description));
+    expect(listing.length).toBeGreaterThan(0);
+    for (const { names, description, choices } of listing) {
+      expect([names, description]).toEqual([names, expect.stringContaining(`: ${choices.join(', ')};`)]);
+    }
   });
 
   it.each(each)('%s has examples that it takes', (path, { examples = [] }) => {

@@ -1,9 +1,11 @@
+import { FAMILIES } from '../../src/cli/families.js';
 import { svc } from './support/svc.js';
 
 const COMMANDS = [
   'audit get',
   'audit list',
   'audit publish',
+  'completion bash',
   'login',
   'org create',
   'org get',
@@ -14,6 +16,13 @@ const COMMANDS = [
   'profile token',
   'profile update',
 ];
+
+/** The families of several commands, and the words of each. */
+const families: [family: string, commands: string[]][] = [];
+for (const [family, { load }] of FAMILIES) {
+  const commands = (await load()).map(({ paths }) => paths?.[0]?.join(' ') ?? '');
+  if (commands[0] !== family) families.push([family, commands]);
+}
 
 describe('help', () => {
   it.each([[['--version']], [['--version', '--no-color']]])('%j', async (args) => {
@@ -31,6 +40,15 @@ describe('help', () => {
     const { code, stdout } = await svc(args);
     expect(code).toBe(0);
     for (const leaf of ['publish', 'get', 'list']) expect(stdout).toContain(`audit ${leaf} `);
+  });
+
+  it.each(families)('svc %s shows its commands', async (family, commands) => {
+    const asked = [[family], [family, '--help'], ['-h', family], ['help', family]];
+    const shown = await Promise.all(asked.map((args) => svc(args)));
+    for (const { code, stdout, stderr } of shown) {
+      expect([code, stderr]).toEqual([0, '']);
+      for (const command of commands) expect(stdout).toContain(`\n  ${command} `);
+    }
   });
 
   it.each(COMMANDS)('svc %s --help', async (command) => {

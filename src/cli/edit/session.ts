@@ -50,15 +50,16 @@ const LINES_ABOVE = 2;
 export async function runEdit(edit: Edit): Promise<string | undefined> {
   const stored = await edit.store.read();
   const draft = await Draft.create('resource.yaml');
+  let saved: string | undefined;
   try {
-    const saved = await new Session(edit, draft, stored).run();
-    await draft.remove();
-    return saved;
+    saved = await new Session(edit, draft, stored).run();
   } catch (error) {
     if (await draft.isEdited()) edit.terminal.note(`the text is kept in ${draft.path}`);
     else await draft.remove();
     throw error;
   }
+  await draft.remove();
+  return saved;
 }
 
 class Session {
