@@ -74,7 +74,7 @@ function bodyOf({ org, id, group, expires, code }: Letter): string {
 
 Accept before ${expires} with the command-line client:
 
-  svc invitation accept ${org}/${id} --code ${code}
+  svc invitation accept ${org}/${id} --code ${code} --name "Your Name"
 
 or with the REST API:
 

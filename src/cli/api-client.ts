@@ -6,8 +6,8 @@ import type { Settings } from './settings.js';
 import type { Terminal } from './terminal.js';
 
 /**
- * What may be sent again: `never`; `safe`, a call that changes nothing or carries an idempotency key; `patient`, the
- * same from a long run, which also waits for a service that is restarting.
+ * What may be sent again: `never`; `safe`, a call that changes nothing, carries an idempotency key, or comes to the same
+ * when it is done twice; `patient`, the same from a long run, which also waits for a service that is restarting.
  */
 export type Retry = 'never' | 'safe' | 'patient';
 

@@ -1,5 +1,6 @@
 import { type BaseContext, Command, Option } from 'clipanion';
 import type { ApiClient } from './api-client.js';
+import { choice } from './choice.js';
 import { CliError, EXIT, UsageError } from './failures.js';
 import type { Settings } from './settings.js';
 import type { Terminal } from './terminal.js';
@@ -14,18 +15,13 @@ export interface SvcContext extends BaseContext {
   terminal: Terminal;
   /** Aborted when the user interrupts. */
   signal: AbortSignal;
-}
-
-/** The choice that an option's text names; any other text is a usage error that lists the choices. */
-function choose<T extends string>(option: string, text: string, choices: readonly T[]): T {
-  const chosen = choices.find((choice) => choice === text);
-  if (chosen === undefined) throw new UsageError(`${option} is one of ${choices.join(', ')}, not \`${text}\``);
-  return chosen;
+  /** While this runs another program on the terminal, Ctrl-C is for that program, not for `svc`. */
+  foreground<Result>(run: () => Promise<Result>): Promise<Result>;
 }
 
 /** What every command has: an output format and colour. */
 export abstract class SvcCommand extends Command<SvcContext> {
-  output = Option.String('-o,--output', 'text', { description: `output format: ${FORMATS.join(', ')}; default text` });
+  output = choice('-o,--output', FORMATS, { what: 'output format', without: 'default text' });
   // The runner has applied it to the terminal before any command runs, so that its own messages obey too.
   color = Option.Boolean('--color', { description: 'colours, also in a pipe; default: on a terminal only' });
 
@@ -36,9 +32,9 @@ export abstract class SvcCommand extends Command<SvcContext> {
     return this.context.terminal;
   }
 
-  /** The checked `--output`. */
+  /** What `--output` asks for; a usage error where the data has no such form. */
   get format(): Format {
-    const format = choose('--output', this.output, FORMATS);
+    const format = this.output ?? 'text';
     const { formats, subject } = this.unavailable;
     if (formats.includes(format)) throw new UsageError(`--output ${format} is not available for ${subject}`);
     return format;
@@ -51,9 +47,7 @@ export abstract class ApiCommand extends SvcCommand {
     description: 'profile to use; default: SVC_PROFILE, else the default profile',
   });
   org = Option.String('--org', { description: 'organization; default: SVC_ORG, else that of the profile' });
-  ts = Option.String('--ts', {
-    description: `times in text output: ${TIME_STYLES.join(', ')}; default age, in a pipe iso`,
-  });
+  ts = choice('--ts', TIME_STYLES, { what: 'times in text output', without: 'default age, in a pipe iso' });
   max = Option.String('--max', '50', { description: 'most records to show, below 1 all; default 50' });
   token = Option.String('--token', {
     description: 'authorization token; default: SVC_TOKEN, else that of the profile',
@@ -75,7 +69,7 @@ export abstract class ApiCommand extends SvcCommand {
 
   async execute(): Promise<number> {
     // A wrong option is told before anything is sent.
-    void [this.format, this.timeStyle, this.limit];
+    void [this.format, this.limit];
     try {
       return await this.run();
     } finally {
@@ -84,8 +78,7 @@ export abstract class ApiCommand extends SvcCommand {
   }
 
   get timeStyle(): TimeStyle {
-    if (this.ts !== undefined) return choose('--ts', this.ts, TIME_STYLES);
-    return this.terminal.isTTY ? 'age' : 'iso';
+    return this.ts ?? (this.terminal.isTTY ? 'age' : 'iso');
   }
 
   /** `--max` as a count: `Infinity` for all. */

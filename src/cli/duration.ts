@@ -26,6 +26,21 @@ export function ago(option: string, span: string): string {
   return time.toISOString();
 }
 
+/** The instant that lies so far ahead. */
+export function ahead(option: string, span: string): string {
+  const time = new Date(Date.now() + parseDuration(option, span));
+  if (Number.isNaN(time.getTime()) || time.getUTCFullYear() > 9999)
+    throw new UsageError(`${option} \`${span}\` is too far ahead`);
+  return time.toISOString();
+}
+
+/** An instant, given as one or as a span back from now. */
+export function moment(option: string, text: string): string {
+  if (/^\d+[a-z]/.test(text)) return ago(option, text);
+  if (/^\d{4}-/.test(text)) return instant(option, text);
+  throw new UsageError(`${option} is a span such as 7d, or an ISO 8601 instant, not \`${text}\``);
+}
+
 /** An ISO 8601 instant as given; a bare date is its first moment in UTC. Other checks are the service's. */
 export function instant(option: string, text: string): string {
   const full = /^\d{4}-\d{2}-\d{2}$/.test(text) ? `${text}T00:00:00.000Z` : text;

@@ -31,7 +31,7 @@ export interface Export {
 export async function exportEvents({ client, target, start, limit, progress, stopped }: Export): Promise<void> {
   let at: string | undefined = target.next ?? start;
   while (at !== undefined && target.count < limit && !stopped()) {
-    const page = await readPage(client, at, 'patient');
+    const page = await readPage(client, at, { retry: 'patient' });
     const next = linkOf(page, 'next');
     if (next === at) throw new CliError('the service sent a `next` link that leads nowhere new');
     await target.write(page.items.slice(0, limit - target.count).map(oneLine), next);

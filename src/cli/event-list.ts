@@ -1,10 +1,10 @@
-import { type ApiClient, path, type Retry } from './api-client.js';
+import { type ApiCall, type ApiClient, path, type Retry } from './api-client.js';
 import { CliError } from './failures.js';
 import { elements, type Member, members } from './json-text.js';
 import type { ListSink } from './output/document.js';
 
 /** Large enough that a long list is few calls, small enough that a page of large events fits into memory. */
-const PAGE_SIZE = 200;
+export const PAGE_SIZE = 200;
 
 export interface Resource {
   resourceName?: string | undefined;
@@ -29,13 +29,13 @@ export function listPath(
 
 const isSegment = (text: string | undefined): text is string => text !== undefined && !['', '.', '..'].includes(text);
 
-function queryText(query: Record<string, string | undefined>): string {
+/** `?name=value&...` of those that are given. */
+export function queryText(query: Record<string, string | undefined>): string {
   const given = Object.entries(query).filter((entry): entry is [string, string] => entry[1] !== undefined);
   return `?${given.map(([name, value]) => `${name}=${encodeURIComponent(value)}`).join('&')}`;
 }
 
-export interface ListRun {
-  client: ApiClient;
+interface ListRun {
   sink: ListSink;
   start: string;
   limit: number;
@@ -43,13 +43,30 @@ export interface ListRun {
   stopped(): boolean;
 }
 
+interface EventListRun extends ListRun {
+  client: ApiClient;
+  /** Which address the list is on; default the audit API. */
+  on?: ApiCall['on'];
+}
+
+/** Lists audit events; see `listPages`. */
+export function listEvents({ client, on, ...run }: EventListRun): Promise<void> {
+  return listPages({ ...run, read: (at) => readPage(client, at, { on }) });
+}
+
 /**
  * Follows the `next` links until the limit, passing each page on before the next is asked for. One page is shown with
  * the service's own envelope; several are one document with the first page's envelope and only its `self` link, since
  * `next` of any page would mislead.
  */
-export async function listEvents({ client, sink, start, limit, stopped }: ListRun): Promise<void> {
-  const first = await readPage(client, start);
+export async function listPages({
+  read,
+  sink,
+  start,
+  limit,
+  stopped,
+}: ListRun & { read(at: string): Promise<EventPage> }): Promise<void> {
+  const first = await read(start);
   await sink.begin(first.envelope.filter(({ name }) => !TAIL.has(name)));
   let left = limit;
   let page = first;
@@ -62,7 +79,7 @@ export async function listEvents({ client, sink, start, limit, stopped }: ListRu
     if (next === undefined || left <= 0 || stopped()) break;
     if (next === at) throw new CliError('the service sent a `next` link that leads nowhere new');
     at = next;
-    page = await readPage(client, next);
+    page = await read(next);
   }
   const tail = first.envelope.filter(({ name }) => TAIL.has(name));
   await sink.end(pages === 1 ? tail : tail.map((one) => (one.name === 'links' ? selfLink(one) : one)));
@@ -84,15 +101,19 @@ export interface EventPage {
   items: string[];
 }
 
-export async function readPage(client: ApiClient, at: string, retry: Retry = 'safe'): Promise<EventPage> {
-  const text = await client.call({ method: 'GET', path: at, on: 'audit', retry });
+export async function readPage(
+  client: ApiClient,
+  at: string,
+  { retry = 'safe', on = 'audit' }: { retry?: Retry; on?: ApiCall['on'] | undefined } = {},
+): Promise<EventPage> {
+  const text = await client.call({ method: 'GET', path: at, on, retry });
   const body = (text.trimStart().startsWith('{') ? members(text) : []) as Member[];
   const items = body.find(({ name }) => name === 'items');
   if (!items?.raw.startsWith('[')) throw new CliError('the answer of the service is not a list of events');
   return { envelope: body.filter((one) => one !== items), items: elements(items.raw) };
 }
 
-/** A link's path on the audit API; a link to anywhere else is not followed, since the key would travel along. */
+/** A link's path on the service; a link to anywhere else is not followed, since the key would travel along. */
 export function linkOf({ envelope }: EventPage, rel: string): string | undefined {
   const href = links(envelope.find(({ name }) => name === 'links')?.raw).find((link) => link.rel === rel)?.href;
   if (typeof href !== 'string') return undefined;

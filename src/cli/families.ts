@@ -21,14 +21,49 @@ export const FAMILIES: ReadonlyMap<string, Family> = new Map<string, Family>([
     { summary: 'copy the log of the service', load: async () => (await import('./commands/backup.js')).COMMANDS },
   ],
   [
+    'completion',
+    {
+      summary: 'complete commands and names in bash, fish and zsh with the Tab key',
+      load: async () => (await import('./commands/completion.js')).COMMANDS,
+    },
+  ],
+  [
     'dead-letter',
     {
       summary: 'list and replay the records that could not be indexed',
       load: async () => (await import('./commands/dead-letter.js')).COMMANDS,
     },
   ],
+  [
+    'domain',
+    {
+      summary: 'manage domains: host names, and where their traffic goes',
+      load: async () => (await import('./commands/domain.js')).COMMANDS,
+    },
+  ],
+  [
+    'group',
+    {
+      summary: 'manage groups and their members',
+      load: async () => (await import('./commands/group.js')).COMMANDS,
+    },
+  ],
+  [
+    'invitation',
+    {
+      summary: 'accept, list and revoke invitations',
+      load: async () => (await import('./commands/invitation.js')).COMMANDS,
+    },
+  ],
   ['login', { summary: 'store a key in a profile', load: async () => (await import('./commands/login.js')).COMMANDS }],
   ['org', { summary: 'create and read organizations', load: async () => (await import('./commands/org.js')).COMMANDS }],
+  [
+    'policy',
+    {
+      summary: 'manage policies: who may do what to which resources',
+      load: async () => (await import('./commands/policy.js')).COMMANDS,
+    },
+  ],
   [
     'profile',
     {
@@ -50,4 +85,12 @@ export const FAMILIES: ReadonlyMap<string, Family> = new Map<string, Family>([
       load: async () => (await import('./commands/reconcile.js')).COMMANDS,
     },
   ],
+  [
+    'serviceaccount',
+    {
+      summary: 'manage service accounts and their keys',
+      load: async () => (await import('./commands/serviceaccount.js')).COMMANDS,
+    },
+  ],
+  ['user', { summary: 'invite and manage users', load: async () => (await import('./commands/user.js')).COMMANDS }],
 ]);

@@ -12,6 +12,8 @@ export interface Following {
   from: EventPage;
   /** Ends after so many events. */
   limit: number;
+  /** Which of the events to show, asked once for each in their order; default all. */
+  wanted?(raw: string): boolean;
   show(raws: readonly string[]): Promise<void>;
   note(text: string): void;
   /** Whether nobody wants more. */
@@ -19,17 +21,18 @@ export interface Following {
 }
 
 /**
- * Goes on behind a page of the order received, for ever: shows everything that comes, once. The place is the service's
- * own cursor, so it outlives the service's restarts; it moves on only when the events before it were shown.
+ * Goes on behind a page of the order received, for ever: shows everything wanted that comes, once. The place is the
+ * service's own cursor, so it outlives the service's restarts; it moves on only when the events before it were shown.
  */
-export async function follow({ client, from, limit, show, note, stopped }: Following): Promise<void> {
+export async function follow(following: Following): Promise<void> {
+  const { client, from, limit, wanted = () => true, show, note, stopped } = following;
   let page = from;
   let left = limit;
   let wait = LOOK_MS.first;
   while (left > 0 && !stopped()) {
     if (linkOf(page, 'next') === undefined) await client.pause(wait);
     page = await readPatiently(client, resumeOf(page), note);
-    const shown = page.items.slice(0, left);
+    const shown = page.items.filter(wanted).slice(0, left);
     await show(shown);
     left -= shown.length;
     wait = shown.length > 0 ? LOOK_MS.first : Math.min(LOOK_MS.most, wait * LOOK_MS.growth);
@@ -46,7 +49,7 @@ function resumeOf(page: EventPage): string {
 async function readPatiently(client: ApiClient, at: string, note: Following['note']): Promise<EventPage> {
   for (let attempt = 0; ; attempt++) {
     try {
-      const page = await readPage(client, at, 'never');
+      const page = await readPage(client, at, { retry: 'never' });
       if (attempt > 0) note('the service is back; going on where it stopped');
       return page;
     } catch (error) {

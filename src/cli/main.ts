@@ -9,6 +9,9 @@ const version = (): string => {
 // The version needs no command parser: answering it here keeps `svc --version` as fast as Node itself starts.
 if (process.argv.length === 3 && process.argv[2] === '--version') {
   process.stdout.write(`${version()}\n`);
+} else if (process.argv[2] === '__complete') {
+  const { answerShell } = await import('./completion/main.js');
+  await answerShell(process.argv.slice(3));
 } else {
   const { runProcess } = await import('./runner.js');
   await runProcess(version());

@@ -1,47 +1,49 @@
-import { Cli, type CommandClass, type Definition } from 'clipanion';
-import { type Arguments, canonical, type GivenOption, type OptionSpec, readArguments } from './argv.js';
+import { Cli } from 'clipanion';
+import { type Arguments, canonical, type GivenOption, readArguments } from './argv.js';
 import type { SvcContext } from './command.js';
 import { CliError, EXIT, Interrupted, UsageError } from './failures.js';
 import { FAMILIES } from './families.js';
 import type { Help } from './help.js';
+import { type Commands, familyWords, findCommand, LEADING } from './lookup.js';
 import { didYouMean } from './suggest.js';
 import { Terminal } from './terminal.js';
 import { checkUsage, refuseUnknown, specsOf } from './usage-check.js';
 
-type Commands = readonly CommandClass<SvcContext>[];
+type Surroundings = Pick<SvcContext, 'terminal' | 'signal' | 'foreground'>;
 
 /** How long an interrupted command may take to say where it stopped. */
 const INTERRUPT_GRACE_MS = 1_000;
-
-/** Options that may stand before the command's name; needed to find the name. */
-const LEADING: readonly OptionSpec[] = [
-  ...['-o,--output', '--profile', '--org', '--ts', '--max', '--token', '--endpoint'].map((names) => spec(names, true)),
-  ...['--color', '-k,--insecure', '-v,--verbose', '-d,--debug'].map((names) => spec(names, false)),
-];
 
 /** Runs `svc` on the real process: streams, signals, exit code. */
 export async function runProcess(version: string): Promise<void> {
   const { stdin, stdout, stderr } = process;
   const terminal = new Terminal({ stdin, stdout, stderr }, process.env);
   const interruption = new AbortController();
-  process.once('SIGINT', () => {
+  const interrupt = () => {
     interruption.abort(new Interrupted());
     stdin.destroy();
     setTimeout(() => process.exit(EXIT.interrupted), INTERRUPT_GRACE_MS).unref();
-  });
-  process.exitCode = await run(process.argv.slice(2), { terminal, signal: interruption.signal, version });
+  };
+  const foreground: Surroundings['foreground'] = async (run) => {
+    process.off('SIGINT', interrupt).on('SIGINT', ignore);
+    try {
+      return await run();
+    } finally {
+      process.off('SIGINT', ignore).once('SIGINT', interrupt);
+    }
+  };
+  process.once('SIGINT', interrupt);
+  process.exitCode = await run(process.argv.slice(2), { terminal, signal: interruption.signal, foreground }, version);
   // An unread standard input would keep the process alive.
   stdin.destroy();
 }
 
 /** Runs one command line. Never throws: the result is the exit code. */
-async function run(
-  argv: readonly string[],
-  { terminal, signal, version }: { terminal: Terminal; signal: AbortSignal; version: string },
-): Promise<number> {
+async function run(argv: readonly string[], surroundings: Surroundings, version: string): Promise<number> {
+  const { terminal, signal } = surroundings;
   let code: number;
   try {
-    code = await dispatch(argv, terminal, signal, version);
+    code = await dispatch(argv, surroundings, version);
     await terminal.flush();
   } catch (error) {
     // After an interruption all kinds of things fail: none of them is news.
@@ -51,12 +53,8 @@ async function run(
   return signal.aborted ? EXIT.interrupted : code;
 }
 
-async function dispatch(
-  argv: readonly string[],
-  terminal: Terminal,
-  signal: AbortSignal,
-  version: string,
-): Promise<number> {
+async function dispatch(argv: readonly string[], surroundings: Surroundings, version: string): Promise<number> {
+  const { terminal } = surroundings;
   const leading = readArguments(argv, LEADING);
   applyColor(leading.options, terminal);
   const helpWord = leading.words[0] === 'help';
@@ -67,7 +65,7 @@ async function dispatch(
   const commands = await family.load();
   const cli = Cli.from<SvcContext>([...commands], { binaryName: 'svc', enableColors: false });
   const words = helpWord ? without(argv, 'help') : argv;
-  const command = findCommand(commands, familyWords(words, cli.definitions()));
+  const command = findCommand(commands, familyWords(words, specsOf(cli.definitions())));
   const path = command?.paths?.[0] ?? [];
   const definition = cli.definitions().find((one) => one.path === `svc ${path.join(' ')}`);
   // By the command's own options: another of the family may take `-f` in another way.
@@ -81,17 +79,7 @@ async function dispatch(
   if (!definition) throw new Error(`svc ${path.join(' ')} has no usage`);
   if (helpWord || isOn(given.options, '--help')) return (await loadHelp(terminal)).showCommand(definition);
   checkUsage(definition, given);
-  return cli.process(canonical(given, path), { terminal, signal }).validateAndExecute();
-}
-
-/** The words of a command line by all options of the family; where those do not fit it, by those that all commands have. */
-function familyWords(argv: readonly string[], definitions: readonly Definition[]): readonly string[] {
-  try {
-    return readArguments(argv, specsOf(definitions)).words;
-  } catch (error) {
-    if (!(error instanceof UsageError)) throw error;
-    return readArguments(argv, LEADING).words;
-  }
+  return cli.process(canonical(given, path), surroundings).validateAndExecute();
 }
 
 /** `svc`, `svc --help`, `svc --version`. */
@@ -124,25 +112,15 @@ function applyColor(options: readonly GivenOption[], terminal: Terminal): void {
   if (last) terminal.setColor(last.value === true);
 }
 
+const ignore = (): void => {};
+
 const asksForDebug = (word: string): boolean => word === '--debug' || /^-[kv]*d[kv]*$/.test(word);
 
 const isOn = (options: readonly GivenOption[], name: string): boolean =>
   options.some((option) => option.name === name && option.value === true);
 
-/** The command with the longest path that the words begin with. */
-function findCommand(commands: Commands, words: readonly string[]): CommandClass<SvcContext> | undefined {
-  const fits = (path: readonly string[]) => path.every((word, index) => words[index] === word);
-  return commands
-    .filter(({ paths }) => paths?.some(fits))
-    .sort((a, b) => (b.paths?.[0]?.length ?? 0) - (a.paths?.[0]?.length ?? 0))[0];
-}
-
 const leaves = (commands: Commands): string[] =>
   commands.flatMap(({ paths }) => paths?.map((path) => path[1] ?? '') ?? []);
-
-function spec(names: string, takesValue: boolean): OptionSpec {
-  return { names: names.split(','), takesValue };
-}
 
 const without = (argv: readonly string[], word: string): string[] => argv.toSpliced(argv.indexOf(word), 1);
 

@@ -1,19 +1,21 @@
 import 'reflect-metadata';
-import { readFileSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { ERRORS, type ErrorCode } from '../errors.js';
 import { STATUSES } from '../http/statuses.js';
-import { cliPage } from './cli-page.js';
+import { cliPages } from './cli-pages.js';
 import { openApiPage } from './openapi.js';
 
-/**
- * Writes the generated pages of `docs/`. With `--check` it writes nothing, and fails where a page differs from what it
- * would write.
- */
-const PAGES: Readonly<Record<string, () => string | Promise<string>>> = {
-  'docs/errors.md': errorsPage,
-  'docs/cli.md': cliPage,
-  'docs/openapi.json': openApiPage,
-};
+/** A folder that holds generated pages only. */
+const CLI_FOLDER = 'docs/cli';
+
+/** The generated pages of `docs/`, by path. */
+async function generatedPages(): Promise<ReadonlyMap<string, string>> {
+  return new Map([
+    ['docs/errors.md', errorsPage()],
+    ['docs/openapi.json', await openApiPage()],
+    ...(await cliPages(CLI_FOLDER)),
+  ]);
+}
 
 function errorsPage(): string {
   const rows = (Object.keys(ERRORS) as ErrorCode[])
@@ -38,17 +40,38 @@ ${rows.join('\n')}
 `;
 }
 
+/** Writes the pages. With `--check` it writes nothing, and fails where `docs/` is not as it would be. */
 async function main(check: boolean): Promise<void> {
-  const stale: string[] = [];
-  for (const [path, render] of Object.entries(PAGES)) {
-    const file = new URL(`../../${path}`, import.meta.url);
-    const text = await render();
-    if (!check) writeFileSync(file, text);
-    else if (readFileSync(file, 'utf8') !== text) stale.push(path);
-  }
-  if (stale.length === 0) return;
+  const pages = await generatedPages();
+  const files = new Set([...pages.keys(), ...filesIn(CLI_FOLDER)]);
+  const stale = [...files].filter((path) => contentOf(path) !== pages.get(path));
+  if (!check) for (const path of stale) write(path, pages.get(path));
+  if (!check || stale.length === 0) return;
   process.stderr.write(`not up to date: ${stale.join(', ')}; run "npm run docs" and commit what it writes\n`);
   process.exitCode = 1;
+}
+
+const fileOf = (path: string): URL => new URL(`../../${path}`, import.meta.url);
+
+function filesIn(folder: string): string[] {
+  if (!existsSync(fileOf(folder))) return [];
+  return readdirSync(fileOf(folder)).map((name) => `${folder}/${name}`);
+}
+
+function contentOf(path: string): string | undefined {
+  try {
+    return readFileSync(fileOf(path), 'utf8');
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === 'ENOENT') return undefined;
+    throw error;
+  }
+}
+
+/** A page that is generated no longer is removed. */
+function write(path: string, text: string | undefined): void {
+  if (text === undefined) return rmSync(fileOf(path));
+  mkdirSync(new URL('.', fileOf(path)), { recursive: true });
+  writeFileSync(fileOf(path), text);
 }
 
 await main(process.argv.includes('--check'));

@@ -1,9 +1,11 @@
+import { FAMILIES } from '../../src/cli/families.js';
 import { svc } from './support/svc.js';
 
 const COMMANDS = [
   'audit get',
   'audit list',
   'audit publish',
+  'completion bash',
   'login',
   'org create',
   'org get',
@@ -14,6 +16,13 @@ const COMMANDS = [
   'profile token',
   'profile update',
 ];
+
+/** The families of several commands, and the words of each. */
+const families: [family: string, commands: string[]][] = [];
+for (const [family, { load }] of FAMILIES) {
+  const commands = (await load()).map(({ paths }) => paths?.[0]?.join(' ') ?? '');
+  if (commands[0] !== family) families.push([family, commands]);
+}
 
 describe('help', () => {
   it.each([[['--version']], [['--version', '--no-color']]])('%j', async (args) => {
@@ -31,6 +40,15 @@ describe('help', () => {
     const { code, stdout } = await svc(args);
     expect(code).toBe(0);
     for (const leaf of ['publish', 'get', 'list']) expect(stdout).toContain(`audit ${leaf} `);
+  });
+
+  it.each(families)('svc %s shows its commands', async (family, commands) => {
+    const asked = [[family], [family, '--help'], ['-h', family], ['help', family]];
+    const shown = await Promise.all(asked.map((args) => svc(args)));
+    for (const { code, stdout, stderr } of shown) {
+      expect([code, stderr]).toEqual([0, '']);
+      for (const command of commands) expect(stdout).toContain(`\n  ${command} `);
+    }
   });
 
   it.each(COMMANDS)('svc %s --help', async (command) => {
@@ -73,6 +91,8 @@ describe('a command line that means nothing: exit code 2, said on standard error
     [['audit', 'list', '--max'], '--max needs a value', ''],
     [['audit', 'list', '--max', 'many'], '--max is a whole number, not `many`', ''],
     [['audit', 'list', '-o', 'xml'], '--output is one of text, json', ''],
+    [['audit', 'list', '-o', 'jsn'], '--output is one of text, json', 'did you mean `json`?'],
+    [['audit', 'list', '--ts', 'lcoal'], '--ts is one of iso', 'did you mean `local`?'],
     [['audit', 'list', '-o', 'tf'], '--output tf is not available for audit events', ''],
     [['audit', 'list', '-o', 'crd'], '--output crd is not available for audit events', ''],
     [['audit', 'list', '--ts', 'utc'], '--ts is one of iso, local, age', ''],

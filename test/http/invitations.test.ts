@@ -103,7 +103,7 @@ describe('an invitation', () => {
     const code = mailbox.code('ann@example.com');
     const text = mailbox.mails.at(-1)?.text ?? '';
     const id = link.split('/').at(-1);
-    expect(text).toContain(`\n  svc invitation accept ${org.name}/${id} --code ${code}\r\n`);
+    expect(text).toContain(`\n  svc invitation accept ${org.name}/${id} --code ${code} --name "Your Name"\r\n`);
     expect(text).toContain(`\n  POST ${link}/-accept\r\n`);
     expect(text).toContain(`{"code": "${code}", "name": "Your Name"}`);
     expect(text).toContain(`organization ${org.name}, and to its group viewers`);

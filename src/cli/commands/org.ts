@@ -1,6 +1,7 @@
 import { Option } from 'clipanion';
 import { ApiCommand } from '../command.js';
-import { EXIT, UsageError } from '../failures.js';
+import { EXIT } from '../failures.js';
+import { parseTags } from '../tags.js';
 
 interface ShownOrg {
   name?: unknown;
@@ -20,9 +21,10 @@ abstract class OrgCommand extends ApiCommand {
     const { escapeLine } = await import('../escape.js');
     const org = JSON.parse(body) as ShownOrg;
     if (format === 'names') return terminal.out(`${escapeLine(String(org.name))}\n`);
-    const [{ TablePrinter }, { formatTime }] = await Promise.all([
+    const [{ TablePrinter }, { formatTime }, { tagsText }] = await Promise.all([
       import('../output/table.js'),
       import('../output/time.js'),
+      import('../output/columns.js'),
     ]);
     const table = new TablePrinter<ShownOrg>(terminal, [
       { header: 'NAME', value: ({ name }) => String(name) },
@@ -34,11 +36,6 @@ abstract class OrgCommand extends ApiCommand {
     if (org.key !== undefined) await terminal.out(`key: ${escapeLine(String(org.key))}\n`);
   }
 }
-
-const tagsText = (tags: unknown): string =>
-  Object.entries(tags ?? {})
-    .map(([key, value]) => `${key}=${String(value)}`)
-    .join(', ');
 
 class OrgCreate extends OrgCommand {
   static override paths = [['org', 'create']];
@@ -131,17 +128,6 @@ class OrgRecover extends OrgCommand {
     terminal.note('the key is shown this once: store it now, for example with `svc login`');
     return EXIT.ok;
   }
-}
-
-/** `KEY=VALUE` texts as a map; a value may hold further equals signs. */
-function parseTags(tags: readonly string[]): Record<string, string> {
-  return Object.fromEntries(
-    tags.map((tag) => {
-      const equals = tag.indexOf('=');
-      if (equals < 1) throw new UsageError(`--tag is KEY=VALUE, not \`${tag}\``);
-      return [tag.slice(0, equals), tag.slice(equals + 1)];
-    }),
-  );
 }
 
 export const COMMANDS = [OrgCreate, OrgGet, OrgRecover];

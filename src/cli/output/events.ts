@@ -5,7 +5,7 @@ import { type Column, TablePrinter } from './table.js';
 import { formatTime } from './time.js';
 
 /** What the text format shows of an event. Anything may be missing; nothing is believed to be what it should be. */
-interface ShownEvent {
+export interface ShownEvent {
   id?: unknown;
   eventTime?: unknown;
   resource?: { id?: unknown; name?: unknown; type?: unknown };
@@ -26,20 +26,26 @@ function resultStyle({ result }: ShownEvent): Style | undefined {
   return BAD.has(status) ? 'red' : undefined;
 }
 
-const columns = (style: TimeStyle): Column<ShownEvent>[] => [
-  { header: 'TIME', value: (event) => formatTime(text(event.eventTime), style, Date.now()) },
-  { header: 'ACTION', value: ({ action }) => text(action?.type), shrinks: true },
-  { header: 'RESULT', value: ({ result }) => text(result?.status), shrinks: true, style: resultStyle },
-  { header: 'RESOURCE TYPE', value: ({ resource }) => text(resource?.type), shrinks: true },
-  { header: 'RESOURCE', value: ({ resource }) => text(resource?.name) || text(resource?.id), shrinks: true },
-  { header: 'WHO', value: ({ subject }) => text(subject?.email) || text(subject?.name), shrinks: true },
-  { header: 'FROM', value: ({ context }) => text(context?.remoteIp), shrinks: true },
-  { header: 'ID', value: ({ id }) => text(id) },
-];
+/** What each column shows of an event. */
+export const eventColumns = (style: TimeStyle) =>
+  ({
+    time: { header: 'TIME', value: (event) => formatTime(text(event.eventTime), style, Date.now()) },
+    action: { header: 'ACTION', value: ({ action }) => text(action?.type), shrinks: true },
+    result: { header: 'RESULT', value: ({ result }) => text(result?.status), shrinks: true, style: resultStyle },
+    type: { header: 'RESOURCE TYPE', value: ({ resource }) => text(resource?.type), shrinks: true },
+    resource: {
+      header: 'RESOURCE',
+      value: ({ resource }) => text(resource?.name) || text(resource?.id),
+      shrinks: true,
+    },
+    who: { header: 'WHO', value: ({ subject }) => text(subject?.email) || text(subject?.name), shrinks: true },
+    from: { header: 'FROM', value: ({ context }) => text(context?.remoteIp), shrinks: true },
+    id: { header: 'ID', value: ({ id }) => text(id) },
+  }) satisfies Record<string, Column<ShownEvent>>;
 
 /** Audit events as text rows, and as names: an event's name is its id. */
 export function eventForms(terminal: Terminal, style: TimeStyle): TextForms {
-  const table = new TablePrinter<ShownEvent>(terminal, columns(style));
+  const table = new TablePrinter<ShownEvent>(terminal, Object.values(eventColumns(style)));
   const parse = (raw: string) => (JSON.parse(raw) ?? {}) as ShownEvent;
   return {
     rows: (raws) => table.print(raws.map(parse)),

@@ -35,13 +35,15 @@ export class TablePrinter<T> {
     this.#widths = columns.map(({ header }) => (terminal.isTTY ? header.length : 1));
   }
 
-  async print(items: readonly T[]): Promise<void> {
-    const rows = items.map((item) => this.columns.map((column) => escapeLine(column.value(item)) || EMPTY));
-    this.#widths = this.#widths.map((width, column) =>
-      rows.reduce((widest, row) => Math.max(widest, cellsOf(row[column] ?? '')), width),
-    );
+  /** `below` gives the lines that stand under an item's row; they are printed as they are. */
+  async print(items: readonly T[], below: (item: T) => readonly string[] = () => []): Promise<void> {
+    const rows = this.#rows(items);
+    this.#widths = this.#grown(rows);
     const widths = this.terminal.isTTY ? this.#fit(this.terminal.width) : this.#widths;
-    const lines = rows.map((row, index) => this.#line(row, widths, (column) => column.style?.(items[index] as T)));
+    const lines = items.flatMap((item, index) => [
+      this.#line(rows[index] ?? [], widths, (column) => column.style?.(item)),
+      ...below(item),
+    ]);
     if (!this.#begun && this.terminal.isTTY) {
       lines.unshift(
         this.#line(
@@ -53,6 +55,21 @@ export class TablePrinter<T> {
     }
     this.#begun = true;
     if (lines.length > 0) await this.terminal.out(`${lines.join('\n')}\n`);
+  }
+
+  /** Whether the items fit the terminal with nothing cut. */
+  fits(items: readonly T[]): boolean {
+    return lineWidth(this.#grown(this.#rows(items))) <= this.terminal.width;
+  }
+
+  #rows(items: readonly T[]): string[][] {
+    return items.map((item) => this.columns.map((column) => escapeLine(column.value(item)) || EMPTY));
+  }
+
+  #grown(rows: readonly string[][]): number[] {
+    return this.#widths.map((width, column) =>
+      rows.reduce((widest, row) => Math.max(widest, cellsOf(row[column] ?? '')), width),
+    );
   }
 
   #line(
@@ -75,8 +92,7 @@ export class TablePrinter<T> {
   /** Takes cells from the widest column that may shrink until the line fits, or none can give any more. */
   #fit(available: number): number[] {
     const widths = [...this.#widths];
-    const total = () => widths.reduce((sum, width) => sum + width, GAP.length * (widths.length - 1));
-    for (let excess = total() - available; excess > 0; excess--) {
+    for (let excess = lineWidth(widths) - available; excess > 0; excess--) {
       let widest = -1;
       this.columns.forEach(({ shrinks }, index) => {
         const width = widths[index] ?? 0;
@@ -88,6 +104,9 @@ export class TablePrinter<T> {
     return widths;
   }
 }
+
+const lineWidth = (widths: readonly number[]): number =>
+  widths.reduce((sum, width) => sum + width, GAP.length * (widths.length - 1));
 
 /** The text within so many display cells, its end marked where it was cut; characters stay whole. */
 function cut(text: string, width: number): string {

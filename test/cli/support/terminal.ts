@@ -2,9 +2,9 @@ import { spawn, spawnSync } from 'node:child_process';
 import { MAIN, NODE } from './svc.js';
 
 /** util-linux's `script`: gives a program a terminal of its own. Tests that need one are skipped where it is missing. */
-const PROGRAM = '/usr/bin/script';
+export const SCRIPT = '/usr/bin/script';
 
-export const withTerminal = spawnSync(PROGRAM, ['--version']).status === 0 ? it : it.skip;
+export const withTerminal = spawnSync(SCRIPT, ['--version']).status === 0 ? it : it.skip;
 
 /**
  * Runs `svc` on a terminal of 100 columns and types the keys once it asks for a key. The result is all that the screen
@@ -12,7 +12,7 @@ export const withTerminal = spawnSync(PROGRAM, ['--version']).status === 0 ? it 
  */
 export async function svcOnTerminal(args: string, env: Record<string, string>, keys = ''): Promise<string> {
   const command = `stty cols 100; '${NODE}' '${MAIN}' ${args}; echo "code $?"`;
-  const child = spawn(PROGRAM, ['-qec', command, '/dev/null'], {
+  const child = spawn(SCRIPT, ['-qec', command, '/dev/null'], {
     env: { PATH: process.env.PATH ?? '', TERM: 'xterm', TZ: 'UTC', ...env },
   });
   let screen = '';

@@ -1,0 +1,32 @@
+import { escapeLine, isUnsafe } from '../escape.js';
+import { Terminal } from '../terminal.js';
+import { type Answer, complete } from './complete.js';
+
+/**
+ * Answers a shell that completes a command line of these words: one candidate a line, a tab, and what it is; or the one
+ * word `files`, for the shell to offer its own. Where anything fails there is nothing to offer, and nothing is said: the
+ * user is in the middle of typing. Ends the process, since a lookup of a host's name could outlast the user's patience.
+ */
+export async function answerShell(words: readonly string[]): Promise<never> {
+  const { stdin, stdout, stderr, env } = process;
+  const terminal = new Terminal({ stdin, stdout, stderr }, env);
+  try {
+    const answer = await complete(words, async (source, prefix, { options: given }) => {
+      const { profileNames, resourceNames } = await import('./names.js');
+      const asking = { given, env, terminal };
+      return source === 'profiles' ? profileNames(asking) : resourceNames(source, prefix, asking);
+    });
+    await terminal.out(textOf(answer));
+    await terminal.flush();
+  } catch {
+    // Said nowhere, as promised above.
+  }
+  process.exit(0);
+}
+
+function textOf(answer: Answer): string {
+  if (answer === 'files') return 'files\n';
+  // A name that could steer the terminal is not offered: escaped, it would name something else.
+  const safe = answer.filter(({ value }) => value !== '' && !isUnsafe(value));
+  return safe.map(({ value, description }) => `${value}\t${escapeLine(description.trim())}\n`).join('');
+}

@@ -1,0 +1,55 @@
+import { ApiClient, path } from '../api-client.js';
+import type { GivenOption } from '../argv.js';
+import { type Kind, USER } from '../kinds.js';
+import { ProfileStore } from '../profiles.js';
+import { resolveSettings } from '../settings.js';
+import type { Terminal } from '../terminal.js';
+import type { Candidate } from './line.js';
+
+/** How long anybody waits for names at a prompt. */
+const PATIENCE_MS = 1_000;
+const MOST_NAMES = 100;
+
+/** Where names are asked for, and as whom. */
+export interface Asking {
+  /** The options of the line that is completed: they may name the service and the organization. */
+  readonly given: readonly GivenOption[];
+  readonly env: NodeJS.ProcessEnv;
+  readonly terminal: Terminal;
+}
+
+export async function profileNames({ env }: Asking): Promise<Candidate[]> {
+  const { byName } = await (await ProfileStore.open(env)).read();
+  return [...byName].map(([value, { org = '' }]) => ({ value, description: org }));
+}
+
+/** The names of resources from the prefix on, by name. None where no organization or no key is known. */
+export async function resourceNames(kind: Kind, prefix: string, asking: Asking): Promise<Candidate[]> {
+  const { given, env, terminal } = asking;
+  const text = (option: string) => given.findLast(({ name }) => name === option)?.value.toString();
+  const flags = {
+    profile: text('--profile'),
+    org: text('--org'),
+    token: text('--token'),
+    endpoint: text('--endpoint'),
+  };
+  const settings = await resolveSettings(flags, env, async (name) => (await ProfileStore.open(env)).find(name));
+  if (!settings.org || !settings.token) return [];
+  const insecure = given.some(({ name, value }) => name === '--insecure' && value === true);
+  const signal = AbortSignal.timeout(PATIENCE_MS);
+  const client = new ApiClient(settings, { insecure, verbose: false, debug: false, terminal, signal });
+  const property = kind === USER ? 'email' : 'name';
+  const terms = prefix === '' ? [] : [{ property, op: '>=', value: prefix }];
+  const answer = await client.call({
+    method: 'POST',
+    path: `${path`/org/${settings.org}/${kind.segment}`}/-query?limit=${MOST_NAMES}`,
+    on: 'api',
+    body: JSON.stringify({ kind: kind.name, fetch: 'items', spec: { match: 'all', terms } }),
+    retry: 'never',
+  });
+  const { items } = JSON.parse(answer) as { items: readonly Readonly<Record<string, unknown>>[] };
+  return items.flatMap(({ name, email, description }) => {
+    const [value, about] = kind === USER ? [email, name] : [name, description];
+    return typeof value === 'string' ? [{ value, description: String(about) }] : [];
+  });
+}

@@ -1,0 +1,54 @@
+import { isUtf8 } from 'node:buffer';
+import { mkdtemp, readFile, rm, stat, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { CliError } from '../failures.js';
+
+/** More than twice of what the service takes as a body. */
+const LONGEST = 512 * 1024;
+
+/** A text that is edited, in a file of mode 0600 in a folder of its own that nobody else may look into. */
+export class Draft {
+  readonly path: string;
+  readonly #folder: string;
+  #written = '';
+  #edited = false;
+
+  private constructor(folder: string, name: string) {
+    this.#folder = folder;
+    this.path = join(folder, name);
+  }
+
+  static async create(name: string): Promise<Draft> {
+    return new Draft(await mkdtemp(join(tmpdir(), 'svc-edit-')), name);
+  }
+
+  async write(text: string): Promise<void> {
+    await writeFile(this.path, text, { mode: 0o600 });
+    this.#written = text;
+  }
+
+  /** The text as the editor left it. Throws for a file that is gone, is too large (it is not read), or is not UTF-8. */
+  async read(): Promise<string> {
+    const found = await stat(this.path).catch(() => undefined);
+    if (!found?.isFile()) throw new CliError(`the editor left no file ${this.path}`);
+    this.#edited ||= found.size !== Buffer.byteLength(this.#written);
+    if (found.size > LONGEST) throw new CliError(`the text is larger than ${LONGEST / 1024} KiB`);
+    const bytes = await readFile(this.path);
+    this.#edited ||= !bytes.equals(Buffer.from(this.#written));
+    if (!isUtf8(bytes)) throw new CliError('the text is not UTF-8');
+    return bytes.toString();
+  }
+
+  /** Whether there is anything in it that the user wrote, now or before. */
+  async isEdited(): Promise<boolean> {
+    // What cannot be read is judged by what was read before.
+    if (!this.#edited) await this.read().catch(() => {});
+    return this.#edited;
+  }
+
+  /** Removes it, and what the editor left beside it. */
+  async remove(): Promise<void> {
+    await rm(this.#folder, { recursive: true, force: true });
+  }
+}

@@ -1,0 +1,170 @@
+import { ApiError, CliError } from '../failures.js';
+import { toYaml } from '../output/yaml.js';
+import type { Terminal } from '../terminal.js';
+import { fromYaml, YamlFault } from '../yaml-input.js';
+import { Draft } from './draft.js';
+import { type Editor, isAttended } from './editor.js';
+import { difference } from './merge-patch.js';
+import { rebase } from './rebase.js';
+import { isBlank, Remarks } from './remarks.js';
+import { isMap, jsonOf, parseValue, type Value } from './value.js';
+
+/** A resource as the service has it. */
+export interface Stored {
+  readonly version: string;
+  /** The whole of it, as JSON text. */
+  readonly text: string;
+  /** What of it can be edited, as JSON text. */
+  readonly document: string;
+}
+
+/** The service, as far as an edit needs it. */
+export interface Store {
+  read(): Promise<Stored>;
+  /** Sends a body meant for that version. Answers the resource as it is then. */
+  send(body: string, version: string): Promise<string>;
+}
+
+export interface Edit {
+  readonly store: Store;
+  readonly terminal: Terminal;
+  readonly editor: Editor;
+  /** What is edited, in a sentence. */
+  readonly what: string;
+  /** To send the document as it stands, not its difference to what was read. */
+  readonly replace: boolean;
+}
+
+/** Where nobody watches, a program that fails in the same way again and again is stopped. */
+const UNATTENDED_TRIES = 3;
+/** Statuses that tell of the document, not of the caller or the service. */
+const REFUSED = [400, 409, 413];
+const STALE = 412;
+/** How many remarks stand above a text that is shown, or shown again because it is not YAML. */
+const LINES_ABOVE = 2;
+
+/**
+ * Lets the user edit what the store has until it is sent, or given up. Answers the resource as it is then; undefined
+ * where nothing was to be sent. What the user wrote and the service did not take is kept, and its place told.
+ */
+export async function runEdit(edit: Edit): Promise<string | undefined> {
+  const stored = await edit.store.read();
+  const draft = await Draft.create('resource.yaml');
+  let saved: string | undefined;
+  try {
+    saved = await new Session(edit, draft, stored).run();
+  } catch (error) {
+    if (await draft.isEdited()) edit.terminal.note(`the text is kept in ${draft.path}`);
+    else await draft.remove();
+    throw error;
+  }
+  await draft.remove();
+  return saved;
+}
+
+class Session {
+  readonly #edit: Edit;
+  readonly #draft: Draft;
+  #stored: Stored;
+  /** What the editor shows next, below the remarks. */
+  #text: string;
+  #remarks: Remarks;
+  /** Why the text is shown again. */
+  #refusal: CliError | undefined;
+  #refusals = 0;
+
+  constructor(edit: Edit, draft: Draft, stored: Stored) {
+    this.#edit = edit;
+    this.#draft = draft;
+    this.#stored = stored;
+    this.#text = toYaml(stored.document);
+    this.#remarks = new Remarks([
+      `This is ${edit.what}. Save and close to send what you change${edit.replace ? ', and what you leave as it is' : ''}.`,
+      'Without a change, or with an empty file, nothing is sent. Lines like these are ignored.',
+    ]);
+  }
+
+  async run(): Promise<string | undefined> {
+    for (;;) {
+      const text = await this.#show();
+      if (isBlank(text)) return this.#unsent('the text is empty');
+      if (this.#refusal && text === this.#text) throw this.#refusal;
+      try {
+        const wanted = documentOf(text);
+        const change = difference(this.#base, wanted);
+        if (change === undefined) return this.#unsent('nothing was changed');
+        return await this.#edit.store.send(jsonOf(this.#edit.replace ? wanted : change), this.#stored.version);
+      } catch (error) {
+        if (!isStale(error)) this.#reopen(text, refusalOf(error));
+        else if (await this.#rebase(documentOf(text))) return this.#stored.text;
+      }
+    }
+  }
+
+  get #base(): Value {
+    return parseValue(this.#stored.document);
+  }
+
+  async #show(): Promise<string> {
+    await this.#draft.write(this.#remarks.above(this.#text));
+    await this.#edit.editor.open(this.#draft.path);
+    return this.#remarks.off(await this.#draft.read());
+  }
+
+  #unsent(reason: string): undefined {
+    this.#edit.terminal.note(`${reason}: nothing was sent`);
+  }
+
+  /** The same text once more, with the refusal on top. */
+  #reopen(text: string, refusal: CliError): void {
+    this.#refusals += 1;
+    if (this.#refusals >= UNATTENDED_TRIES && !isAttended(this.#edit.terminal)) throw refusal;
+    this.#text = text;
+    this.#refusal = refusal;
+    this.#remarks = new Remarks([
+      `Refused: ${refusal.message}`,
+      ...refusal.hints.map((hint) => `  ${hint}`),
+      'Correct it, save and close. To give up, leave it as it is, or empty the file.',
+    ]);
+  }
+
+  /**
+   * Somebody else changed the resource: the edit goes on top of what it is now, and is shown again, since only a person
+   * can tell whether both go together. True where nothing is left to send, as after an answer that was lost.
+   */
+  async #rebase(wanted: Value): Promise<boolean> {
+    const { store, terminal, what } = this.#edit;
+    const [base, { version }] = [this.#base, this.#stored];
+    this.#stored = await store.read();
+    const { value, theirs } = rebase(base, wanted, this.#base);
+    if (difference(this.#base, value) === undefined) return true;
+    const news = `${what} was changed by somebody else meanwhile: version ${version} is now ${this.#stored.version}`;
+    if (!isAttended(terminal)) throw new CliError(`${news}; nothing was sent`, undefined, theirs);
+    terminal.note(news);
+    this.#text = toYaml(jsonOf(value));
+    this.#refusal = undefined;
+    this.#remarks = new Remarks([
+      `${news}. Changed there:`,
+      ...theirs.map((line) => `  ${line}`),
+      'Below is the newest version with your changes in it. Save and close to send it, or empty the file to give up.',
+    ]);
+    return false;
+  }
+}
+
+/** Throws `YamlFault`. */
+function documentOf(text: string): Value {
+  const value = parseValue(fromYaml(text));
+  if (isMap(value)) return value;
+  throw new YamlFault('must be names with their values');
+}
+
+const isStale = (error: unknown): boolean => error instanceof ApiError && error.body.status === STALE;
+
+/** What is wrong with the document, in words for the user. Throws whatever is no fault of the document. */
+function refusalOf(error: unknown): CliError {
+  if (error instanceof ApiError && REFUSED.includes(error.body.status)) return error;
+  if (!(error instanceof YamlFault)) throw error;
+  const { line, message } = error;
+  return new CliError(line === undefined ? `the text ${message}` : `line ${line + LINES_ABOVE}: ${message}`);
+}

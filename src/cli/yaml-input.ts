@@ -1,0 +1,115 @@
+import {
+  Composer,
+  type Document,
+  isAlias,
+  isMap,
+  isScalar,
+  isSeq,
+  Lexer,
+  LineCounter,
+  type Node,
+  Parser,
+  type Scalar,
+  type YAMLMap,
+} from 'yaml';
+
+/** Deeper than the service takes anything. */
+const DEEPEST = 64;
+
+/** Of words, marks and spaces: more than the largest resource has. Beyond, even to list what is wrong takes seconds. */
+const MOST_LEXEMES = 250_000;
+
+const JSON_NUMBER = /^-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][-+]?\d+)?$/;
+
+/** A text that is not YAML, or says what JSON cannot. */
+export class YamlFault extends Error {
+  override readonly name = 'YamlFault';
+
+  constructor(
+    message: string,
+    /** Counted from 1. */
+    readonly line?: number,
+  ) {
+    super(message);
+  }
+}
+
+/**
+ * The JSON text of a YAML 1.2 document: keys in their order, numbers digit for digit. Throws `YamlFault` also for what
+ * would have to be altered to become JSON, for a key that stands twice, and for aliases: a few lines of them can stand
+ * for more than any memory holds.
+ */
+export function fromYaml(text: string): string {
+  const lines = new LineCounter();
+  const [document, ...more] = compose(text, lines);
+  if (!document || more.length > 0) throw new YamlFault('must be one document');
+  const [fault] = [...document.errors, ...document.warnings];
+  if (fault) throw new YamlFault(fault.message, lines.linePos(fault.pos[0]).line);
+  return new Reader(lines).node(document.contents);
+}
+
+/**
+ * The library's own `parseAllDocuments`, but for a look at size and depth before anything recurses into it: text of
+ * nothing but brackets would end the process, not throw.
+ */
+function compose(text: string, lines: LineCounter): Document[] {
+  lines.addNewLine(0);
+  const parser = new Parser(lines.addNewLine);
+  const tokens = [];
+  let lexemes = 0;
+  for (const lexeme of new Lexer().lex(text)) {
+    lexemes += 1;
+    if (lexemes > MOST_LEXEMES) throw new YamlFault('is larger than any resource');
+    for (const token of parser.next(lexeme)) tokens.push(token);
+    if (parser.stack.length > DEEPEST) throw new YamlFault('nested too deep', lines.linePos(parser.offset).line);
+  }
+  for (const token of parser.end()) tokens.push(token);
+  // Keys that stand twice are found below: the composer would compare each with all others.
+  const composer = new Composer({ schema: 'core', uniqueKeys: false, prettyErrors: false });
+  return [...composer.compose(tokens, true, text.length)];
+}
+
+class Reader {
+  constructor(readonly lines: LineCounter) {}
+
+  node(node: Node | null): string {
+    if (node === null) return 'null';
+    if (isAlias(node)) throw this.#fault(node, `write out what the alias *${node.source} stands for`);
+    if (isMap<Node, Node | null>(node)) return this.#map(node);
+    if (isSeq<Node>(node)) return `[${node.items.map((item) => this.node(item)).join(',')}]`;
+    return this.#scalar(node as Scalar);
+  }
+
+  #map(map: YAMLMap<Node, Node | null>): string {
+    const names = new Set<string>();
+    const members = map.items.map(({ key, value }) => {
+      const name = this.#key(key);
+      if (names.has(name)) throw this.#fault(key, `the key \`${name}\` stands twice`);
+      names.add(name);
+      return `${JSON.stringify(name)}:${this.node(value)}`;
+    });
+    return `{${members.join(',')}}`;
+  }
+
+  /** A key is what is written, whatever else it could be read as: a tag may be called `1.0`. */
+  #key(key: Node | null): string {
+    if (!isScalar(key)) throw this.#fault(key, 'a key must be a text');
+    if (typeof key.value === 'string') return key.value;
+    if (!key.source) throw this.#fault(key, 'a key is missing');
+    return key.source;
+  }
+
+  #scalar(node: Scalar): string {
+    const { value, source = '' } = node;
+    if (typeof value === 'string') return JSON.stringify(value);
+    if (typeof value === 'boolean' || value === null) return String(value);
+    if (typeof value !== 'number' && typeof value !== 'bigint')
+      throw this.#fault(node, 'JSON has nothing for this value');
+    if (JSON_NUMBER.test(source)) return source;
+    throw this.#fault(node, `write the number ${source} as JSON does, or quote it`);
+  }
+
+  #fault(node: Node | null, message: string): YamlFault {
+    return new YamlFault(message, node?.range ? this.lines.linePos(node.range[0]).line : undefined);
+  }
+}

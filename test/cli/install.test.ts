@@ -1,0 +1,131 @@
+import { execFile } from 'node:child_process';
+import { existsSync } from 'node:fs';
+import { readdir, readFile, rm } from 'node:fs/promises';
+import { join } from 'node:path';
+import { promisify } from 'node:util';
+import { Live } from './support/live.js';
+import { temporaryFolder } from './support/svc.js';
+
+const run = promisify(execFile);
+
+/** The Node that operators have, where there is one beside that of the tests. */
+const NODES = [
+  ...new Set([
+    ...(process.env.PATH ?? '')
+      .split(':')
+      .filter((folder) => !folder.includes('node_modules'))
+      .map((folder) => join(folder, 'node'))
+      .filter(existsSync)
+      .slice(0, 1),
+    process.execPath,
+  ]),
+];
+
+/** What the client needs of what the package depends on; all else is the server's. */
+const OF_THE_CLIENT = ['clipanion', 'env-paths', 'string-width', 'yaml'];
+
+let live: Live;
+let prefix: string;
+/** Paths within the package. */
+let packed: string[];
+
+beforeAll(async () => {
+  live = await Live.start();
+  prefix = temporaryFolder();
+  // The build that is tested is the one that is packed: nothing is built anew beneath the other tests.
+  const { stdout } = await run('npm', ['pack', '--ignore-scripts', '--json', '--pack-destination', prefix]);
+  const [{ filename, files }] = JSON.parse(stdout);
+  packed = files.map(({ path }: { path: string }) => path);
+  const options = [
+    '--prefix',
+    prefix,
+    '--omit=optional',
+    '--ignore-scripts',
+    '--no-audit',
+    '--no-fund',
+    '--prefer-offline',
+  ];
+  await run('npm', ['install', '--global', ...options, join(prefix, filename)]);
+}, 300_000);
+afterAll(() => live.remove());
+
+const svc = (node: string, args: readonly string[], env: Record<string, string> = {}) =>
+  run(node, [join(prefix, 'bin/svc'), ...args], {
+    env: { HOME: prefix, SVC_CONFIG_DIR: prefix, ...live.env, ...env },
+    maxBuffer: 1 << 28,
+  });
+
+it('the package holds what runs, and no sources or tests', () => {
+  expect(packed).toEqual(
+    expect.arrayContaining(['package.json', 'README.md', 'LICENSE', 'dist/cli/main.js', 'dist/main.js']),
+  );
+  expect(packed.filter((path) => !/^(dist\/|docs\/|package\.json$|README\.md$|LICENSE$|NOTICE$)/.test(path))).toEqual(
+    [],
+  );
+});
+
+describe.each(NODES)('installed from its package, on %s', (node) => {
+  it('svc runs', async () => {
+    const { version } = JSON.parse((await run(node, ['-p', "JSON.stringify(require('./package.json'))"])).stdout);
+    expect((await svc(node, ['--version'])).stdout).toBe(`${version}\n`);
+    expect((await svc(node, ['group', '--help'])).stdout).toContain('group create');
+    expect((await svc(node, ['group', 'get', '-o', 'names'])).stdout).toContain('superusers\nviewers\n');
+  });
+
+  it.each(['group get -o yaml', 'user get -o crd', 'group get -o tf'])(
+    'svc %s loads nothing of the server',
+    async (line) => {
+      const { stderr } = await svc(node, line.split(' '), { NODE_DEBUG: 'module,esm' });
+      const loaded = [...stderr.matchAll(/control-service\/node_modules\/((?:@[\w-]+\/)?[\w.-]+)/g)].map(
+        ([, name]) => name,
+      );
+      expect(loaded).toContain('clipanion');
+      expect(
+        loaded.filter((name) => /nestjs|fastify|kafka|elastic|pino|rxjs|reflect-metadata/.test(name ?? '')),
+      ).toEqual([]);
+    },
+  );
+});
+
+it('does without the dependencies of the server', async () => {
+  const modules = join(prefix, 'lib/node_modules/control-service/node_modules');
+  const needed = new Set(await closure(modules, OF_THE_CLIENT));
+  for (const name of await packagesIn(modules)) {
+    if (!needed.has(name)) await rm(join(modules, name), { recursive: true });
+  }
+  expect(existsSync(join(modules, '@nestjs/core'))).toBe(false);
+  for (const node of NODES) {
+    for (const format of ['text', 'json', 'yaml', 'tf', 'crd', 'names']) {
+      expect((await svc(node, ['group', 'get', 'viewers', '-o', format])).stdout).toContain('viewers');
+    }
+    await svc(node, ['group', 'create', '--name', live.name('made'), '--tag', 'a=b']);
+    await svc(node, ['group', 'eventlog', 'viewers']);
+    await svc(node, ['group', 'access-report', 'viewers']);
+    await svc(node, ['group', 'edit', 'viewers'], { EDITOR: 'true', PATH: process.env.PATH ?? '' });
+    await svc(node, ['audit', 'publish', '--resource-name', 'x']);
+    await svc(node, ['profile', 'create', live.name('profile')]);
+  }
+});
+
+async function packagesIn(modules: string): Promise<string[]> {
+  const names = await readdir(modules);
+  const scopes = await Promise.all(
+    names.map(async (name) =>
+      name.startsWith('@') ? (await readdir(join(modules, name))).map((one) => `${name}/${one}`) : [name],
+    ),
+  );
+  return scopes.flat().filter((name) => !name.startsWith('.'));
+}
+
+/** The packages, and all that they depend on. */
+async function closure(modules: string, names: readonly string[]): Promise<string[]> {
+  const found = new Set<string>();
+  for (const pending = [...names]; pending.length > 0; ) {
+    const name = pending.pop() as string;
+    if (found.has(name) || !existsSync(join(modules, name))) continue;
+    found.add(name);
+    const { dependencies = {} } = JSON.parse(await readFile(join(modules, name, 'package.json'), 'utf8'));
+    pending.push(...Object.keys(dependencies));
+  }
+  return [...found];
+}
