@@ -12,7 +12,7 @@ interface IssuedKey extends Resource {
 }
 
 clusterSuite('keys at three instances', () => {
-  const instances = new Instances({ CONTROL_SYNC_TIMEOUT_MS: '30000' });
+  const instances = new Instances();
   const account = '/org/acme/serviceaccount/admin';
   let urls: readonly string[];
   let admin: string;

@@ -10,7 +10,7 @@ const EACH = 6;
 const EVERY = 3;
 
 clusterSuite('a change whose answer the broker’s connection loses', ({ kafkaBrokers }) => {
-  const instances = new Instances({ CONTROL_SYNC_TIMEOUT_MS: '30000' });
+  const instances = new Instances();
   const proxies: KafkaProxy[] = [];
   let urls: readonly string[];
   let key: string;

@@ -28,7 +28,7 @@ clusterSuite('members, changed at three instances at once', () => {
 
   beforeAll(async () => {
     mailbox = await openMailbox();
-    instances = new Instances({ ...mailbox.env, CONTROL_SYNC_TIMEOUT_MS: '30000' });
+    instances = new Instances(mailbox.env);
     const urls = await instances.start(3);
     const key = await instances.org(urls[0] ?? '', 'acme');
     orgs = urls.map((url) => new Org(url, 'acme', key));

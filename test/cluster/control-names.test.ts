@@ -19,7 +19,7 @@ interface Made {
 }
 
 clusterSuite('a name that many want at three instances at once', () => {
-  const instances = new Instances({ CONTROL_SYNC_TIMEOUT_MS: '30000' });
+  const instances = new Instances();
   const made: Made[] = [];
   let urls: readonly string[];
   let key: string;

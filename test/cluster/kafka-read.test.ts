@@ -68,7 +68,8 @@ clusterSuite('reading from Kafka', ({ kafkaBrokers }) => {
 
     await reader.stop();
 
-    expect(Date.now() - started).toBeLessThan(200);
+    // Sooner than Kafka would be given up.
+    expect(Date.now() - started).toBeLessThan(1_500);
   });
 
   test('gives no record of a batch whose bytes were altered, but all before it', async () => {
@@ -200,7 +201,7 @@ clusterSuite('reading from Kafka', ({ kafkaBrokers }) => {
         Array.from({ length: 5 }, () => ({ error: expect.objectContaining({ code: 'log_unavailable' }) })),
       );
       expect(Date.now() - started).toBeGreaterThan(1_500);
-      expect(Date.now() - started).toBeLessThan(3_000);
+      expect(Date.now() - started).toBeLessThan(5_000);
       proxy.accept();
       proxy.onAnswer = undefined;
     }

@@ -28,7 +28,7 @@ interface Expected {
 }
 
 clusterSuite('what was written at one of two instances', () => {
-  const instances = new Instances({ CONTROL_SYNC_TIMEOUT_MS: '30000' });
+  const instances = new Instances();
   let urls: readonly string[];
 
   beforeAll(async () => {

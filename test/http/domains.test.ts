@@ -464,7 +464,7 @@ describe('a regular expression', () => {
       [expect.stringMatching(/too large/)],
     ]);
     // Read, it would take seconds.
-    expect(performance.now() - start).toBeLessThan(500);
+    expect(performance.now() - start).toBeLessThan(1_500);
   });
 
   test('is refused unread where those before it were much already', async () => {

@@ -209,7 +209,7 @@ describe('a large export', () => {
     const slow = await begin(org);
     const begun = performance.now();
     await service.stop();
-    expect(performance.now() - begun).toBeLessThan(4_000);
+    expect(performance.now() - begun).toBeLessThan(7_000);
     slow.goOn();
     const { whole, text } = await slow.ended;
     expect(whole).toBe(false);

@@ -6,6 +6,9 @@ import { readRange } from '../../src/event-log/read-range.js';
 import { removeIndices } from '../contract/elasticsearch.harness.js';
 import { deleteTopics } from '../contract/kafka.harness.js';
 
+/** So long a slow machine may need to make searchable what was written, where a test is told at once that it is. */
+export const PATIENT = { CONTROL_SYNC_TIMEOUT_MS: '20000' };
+
 /** A log and a read model of their own on the Kafka and Elasticsearch of the test run. */
 export interface ClusterStore {
   readonly env: Readonly<Record<string, string>>;

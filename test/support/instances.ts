@@ -4,7 +4,7 @@ import { pino } from 'pino';
 import { type Config, readConfig } from '../../src/config.js';
 import { type Service, startService } from '../../src/service.js';
 import { Api, type OrgBody } from './api.js';
-import { newClusterStore } from './cluster-store.js';
+import { newClusterStore, PATIENT } from './cluster-store.js';
 import type { KafkaProxy } from './kafka-proxy.js';
 
 /** How long a broker may take to answer an instance behind a proxy that loses answers. */
@@ -24,7 +24,8 @@ export class Instances {
 
   /** The address of one more; with a proxy, it reaches Kafka through that alone. */
   async startOne(proxy?: KafkaProxy): Promise<string> {
-    const config = readConfig({ CONTROL_PORT: '0', CONTROL_DATA_DIR: tmpdir(), ...this.store.env, ...this.env });
+    const env = { CONTROL_PORT: '0', CONTROL_DATA_DIR: tmpdir(), ...PATIENT, ...this.store.env, ...this.env };
+    const config = readConfig(env);
     const service = await startService(proxy ? routed(config, proxy) : config, pino({ level: 'silent' }));
     this.services.push(service);
     return service.url;

@@ -6,7 +6,7 @@ import { type Logger, pino } from 'pino';
 import type { Clock } from '../../src/clock.js';
 import { readConfig } from '../../src/config.js';
 import { startService as start } from '../../src/service.js';
-import { type ClusterStore, newClusterStore } from './cluster-store.js';
+import { type ClusterStore, newClusterStore, PATIENT } from './cluster-store.js';
 import type { Seed } from './seed.js';
 
 export interface TestService {
@@ -61,7 +61,7 @@ export async function startService(
   const dataDir = options.dataDir ?? (await newDataDir(options.seed));
   const cluster = onCluster ? clusterOf(dataDir) : undefined;
   const config = readConfig({
-    ...cluster?.env,
+    ...(cluster && { ...PATIENT, ...cluster.env }),
     CONTROL_PORT: '0',
     CONTROL_DATA_DIR: dataDir,
     CONTROL_LOG_LEVEL: 'silent',
