@@ -40,5 +40,6 @@ export function choice<T extends string>(
 function choose<T extends string>(option: string, text: string, choices: readonly T[]): T {
   const chosen = choices.find((one) => one === text);
   if (chosen !== undefined) return chosen;
-  throw new UsageError(`${option} is one of ${choices.join(', ')}, not \`${text}\``, didYouMean(text, choices));
+  const words = `${choices.length > 1 ? 'one of ' : ''}${choices.join(', ')}`;
+  throw new UsageError(`${option} is ${words}, not \`${text}\``, didYouMean(text, choices));
 }
