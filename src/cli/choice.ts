@@ -19,10 +19,11 @@ export interface Choice {
 export function choice<T extends string>(
   names: string,
   choices: readonly T[],
-  description: { readonly what: string; readonly without: string },
+  description: { readonly what: string; readonly without?: string },
 ): T | undefined {
   const { what, without } = description;
-  const option = Option.String(names, { description: `${what}: ${choices.join(', ')}; ${without}` });
+  const listed = `${what}: ${choices.join(', ')}`;
+  const option = Option.String(names, { description: without === undefined ? listed : `${listed}; ${without}` });
   const read = option as unknown as Read<string | undefined>;
   const longest = names.split(',').at(-1) ?? names;
   const chosen: Read<T | undefined> & Choice = {
@@ -40,5 +41,6 @@ export function choice<T extends string>(
 function choose<T extends string>(option: string, text: string, choices: readonly T[]): T {
   const chosen = choices.find((one) => one === text);
   if (chosen !== undefined) return chosen;
-  throw new UsageError(`${option} is one of ${choices.join(', ')}, not \`${text}\``, didYouMean(text, choices));
+  const words = choices.length > 1 ? `one of ${choices.join(', ')}` : choices.join();
+  throw new UsageError(`${option} is ${words}, not \`${text}\``, didYouMean(text, choices));
 }

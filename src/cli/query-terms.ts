@@ -9,11 +9,12 @@ interface Term {
   value?: string;
 }
 
-const MATCHES = ['all', 'any', 'none'] as const;
+/** Which terms of a query must hold. */
+export const MATCHES = ['all', 'none', 'any'] as const;
 
 /** What the options of a query say, each named as it was given. */
 export interface QueryOptions {
-  readonly match: Given<string>;
+  readonly match: (typeof MATCHES)[number] | undefined;
   readonly properties: Given<readonly string[]>;
   readonly tags: Given<readonly string[]>;
   readonly relations: Given<readonly string[]>;
@@ -25,15 +26,12 @@ interface Given<Value> {
 }
 
 /** What selects resources, as the service takes it. Throws `UsageError` for an option that cannot be understood. */
-export function querySpec({ match, properties, tags, relations }: QueryOptions): {
+export function querySpec({ match = 'all', properties, tags, relations }: QueryOptions): {
   match: string;
   terms: readonly Term[];
 } {
-  if (!MATCHES.some((one) => one === match.value)) {
-    throw new UsageError(`${match.option} is one of ${MATCHES.join(', ')}, not \`${match.value}\``);
-  }
   return {
-    match: match.value,
+    match,
     terms: [
       ...properties.value.map((text) => propertyTerm(properties.option, text)),
       ...tags.value.map((text) => tagTerm(tags.option, text)),

@@ -1,5 +1,5 @@
 import { spawnSync } from 'node:child_process';
-import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { Cli, type Definition } from 'clipanion';
 import { canonical, readArguments } from '../../src/cli/argv.js';
@@ -28,17 +28,16 @@ const each = families.flatMap(({ definitions }) =>
  */
 function callsIn(line: string): string[][] {
   const folder = temporaryFolder();
-  const log = join(folder, 'calls');
-  writeFileSync(log, '');
   for (const [, file = ''] of line.matchAll(/<\s*([\w.]+)/g)) writeFileSync(join(folder, file), '');
   for (const path of ['data', '.config/fish/completions']) mkdirSync(join(folder, path), { recursive: true });
-  const script = `svc() { printf '%s\\0' "$@" $'\\n' >> '${log}'; }
+  // Each call has a file of its own: those of a pipeline are made at the same time.
+  const script = `svc() { printf '%s\\0' "$@" > "calls.$BASHPID.$((made++))"; }
 command_not_found_handle() { :; }
 PATH=/nowhere
 ${line}`;
   spawnSync('/bin/bash', ['-c', script], { cwd: folder, env: { HOME: folder } });
-  const calls = readFileSync(log, 'utf8').split('\0\n\0').filter(Boolean);
-  return calls.map((call) => call.split('\0'));
+  const calls = readdirSync(folder).filter((name) => name.startsWith('calls.'));
+  return calls.map((name) => readFileSync(join(folder, name), 'utf8').split('\0').slice(0, -1));
 }
 
 const { stdin, stdout, stderr } = process;

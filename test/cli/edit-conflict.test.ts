@@ -70,6 +70,12 @@ describe('svc group edit, when somebody else changed the group meanwhile', () =>
     });
   });
 
+  withTerminal('leaves a list as it was put in order, where nobody else touched it', async () => {
+    const served = await serve({ refuse: once, newest: JSON.stringify({ ...NEWEST, memberLinks: DEVS.memberLinks }) });
+    await editOnTerminal(served, scriptedEditor(`sed -i '/ann@/d' "$f"; echo '  - ${ANN}' >> "$f"`, ':'));
+    expect(changesOf(served.server)[1]).toMatchObject({ version: '"5"', body: { memberLinks: [CI, ANN] } });
+  });
+
   withTerminal('can be given up by emptying the text', async () => {
     const served = await serve({ refuse: once, newest: JSON.stringify(NEWEST) });
     expect(await editOnTerminal(served, scriptedEditor(CHANGE, ': > "$f"'))).toContain(

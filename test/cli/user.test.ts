@@ -134,7 +134,7 @@ describe('svc user query', () => {
   });
 
   it.each([
-    [['--match', 'some'], '--match is one of all, any, none, not `some`'],
+    [['--match', 'some'], '--match is one of all, none, any, not `some`'],
     [['--property', '=x'], '--property is key=value'],
     [['--tag', 'team'], '--tag is key=value'],
     [['--rel', 'group'], '--rel is a relation'],

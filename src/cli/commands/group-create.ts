@@ -1,8 +1,8 @@
 import { type CommandClass, Option } from 'clipanion';
+import { choice } from '../choice.js';
 import { ApiCommand, type SvcContext } from '../command.js';
-import { UsageError } from '../failures.js';
 import { GROUP } from '../kinds.js';
-import { querySpec } from '../query-terms.js';
+import { MATCHES, querySpec } from '../query-terms.js';
 import { CreateCommand, FROM_FILE } from './resource-create.js';
 
 /** `svc group create`. */
@@ -19,8 +19,9 @@ export function createGroupCommand(): CommandClass<SvcContext> {
       ],
     });
 
-    queryMatch = Option.String('--query-match', {
-      description: 'which terms of the query must hold: all, none, any; default all',
+    queryMatch = choice('--query-match', MATCHES, {
+      what: 'which terms of the query must hold',
+      without: 'default all',
     });
     queryProperties = Option.Array('--query-property', [], {
       description: 'members are those with a property key=value; may be given several times',
@@ -31,14 +32,13 @@ export function createGroupCommand(): CommandClass<SvcContext> {
     queryRelations = Option.Array('--query-rel', [], {
       description: 'members are those with a relation, such as group=devs; may be given several times',
     });
-    queryKind = Option.String('--query-kind', { description: 'what the query selects: user; default user' });
+    queryKind = choice('--query-kind', ['user'], { what: 'what the query selects', without: 'default user' });
     protected override readonly kind = GROUP;
 
     protected override async options(): Promise<Readonly<Record<string, unknown>>> {
-      const { queryMatch: match = 'all', queryKind: kind = 'user' } = this;
-      if (kind !== 'user') throw new UsageError(`--query-kind is user, not \`${kind}\``);
+      const { queryMatch: match, queryKind: kind = 'user' } = this;
       const spec = querySpec({
-        match: { option: '--query-match', value: match },
+        match,
         properties: { option: '--query-property', value: this.queryProperties },
         tags: { option: '--query-tag', value: this.queryTags },
         relations: { option: '--query-rel', value: this.queryRelations },

@@ -1,9 +1,12 @@
 import { type CommandClass, Option } from 'clipanion';
 import { parseBinding } from '../bindings.js';
+import { choice } from '../choice.js';
 import { ApiCommand, type SvcContext } from '../command.js';
 import { UsageError } from '../failures.js';
 import { POLICY } from '../kinds.js';
 import { CreateCommand, FROM_FILE } from './resource-create.js';
+
+const TARGET_KINDS = ['user', 'group', 'serviceaccount', 'policy', 'domain', 'auditctx'] as const;
 
 /** `svc policy create`. */
 export function createPolicyCommand(): CommandClass<SvcContext> {
@@ -27,8 +30,9 @@ export function createPolicyCommand(): CommandClass<SvcContext> {
       ],
     });
 
-    targetKind = Option.String('--target-kind', {
-      description: 'kind of the resources: user, group, serviceaccount, policy, domain, auditctx',
+    targetKind = choice('--target-kind', TARGET_KINDS, {
+      what: 'kind of the resources',
+      without: 'required unless the file has one',
     });
     target = Option.String('--target', { description: 'all: every resource of the kind' });
     targetLinks = Option.Array('--target-link', [], {

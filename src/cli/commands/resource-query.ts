@@ -1,8 +1,9 @@
 import { type CommandClass, Option } from 'clipanion';
+import { choice } from '../choice.js';
 import { ApiCommand, type SvcContext } from '../command.js';
 import { EXIT } from '../failures.js';
 import type { Kind } from '../kinds.js';
-import { querySpec } from '../query-terms.js';
+import { MATCHES, querySpec } from '../query-terms.js';
 import { ResourceCommand } from '../resource-command.js';
 
 /** `svc <kind> query`. */
@@ -19,7 +20,7 @@ export function queryCommand(kind: Kind): CommandClass<SvcContext> {
       examples: EXAMPLES[kind.name] ?? [[`By a tag`, `svc ${kind.name} query --tag team=core`]],
     });
 
-    match = Option.String('--match', 'all', { description: 'which terms must hold: all, none, any; default all' });
+    match = choice('--match', MATCHES, { what: 'which terms must hold', without: 'default all' });
     properties = Option.Array('--property,--prop', [], {
       description: 'a property key=value; may be given several times',
     });
@@ -29,7 +30,7 @@ export function queryCommand(kind: Kind): CommandClass<SvcContext> {
 
     protected async run(): Promise<number> {
       const spec = querySpec({
-        match: { option: '--match', value: this.match },
+        match: this.match,
         properties: { option: '--property', value: this.properties },
         tags: { option: '--tag', value: this.tags },
         relations: { option: '--rel', value: this.relations },

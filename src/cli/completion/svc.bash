@@ -35,7 +35,7 @@ _svc() {
   _svc_read "${COMP_LINE:0:COMP_POINT}"
   answer=$(command svc __complete "${words[@]:1}" 2>/dev/null)
   if [[ $answer == files ]]; then
-    compopt -o default
+    compopt -o default 2>/dev/null
     return
   fi
   # Of an unquoted word, bash replaces what stands behind the last = : or @.

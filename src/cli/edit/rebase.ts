@@ -28,7 +28,7 @@ function withLists(patch: Value, base: Value | undefined, latest: Value | undefi
   if (isMap(patch)) {
     return new Map([...patch].map(([name, one]) => [name, withLists(one, at(base, [name]), at(latest, [name]))]));
   }
-  if (!isList(patch) || !isList(base) || !isList(latest)) return patch;
+  if (!isList(patch) || !isList(base) || !isList(latest) || isSame(base, latest)) return patch;
   const has = (list: readonly Value[], one: Value) => list.some((other) => isSame(one, other));
   const left = latest.filter((one) => has(patch, one) || !has(base, one));
   return [...left, ...patch.filter((one) => !has(base, one) && !has(latest, one))];
