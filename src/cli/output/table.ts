@@ -94,9 +94,10 @@ export class TablePrinter<T> {
     const widths = [...this.#widths];
     for (let excess = lineWidth(widths) - available; excess > 0; excess--) {
       let widest = -1;
-      this.columns.forEach(({ shrinks }, index) => {
+      this.columns.forEach(({ header, shrinks }, index) => {
         const width = widths[index] ?? 0;
-        if (shrinks && width > NARROWEST && width > (widths[widest] ?? 0)) widest = index;
+        // A column whose name is cut is no longer known for what it is.
+        if (shrinks && width > Math.max(NARROWEST, header.length) && width > (widths[widest] ?? 0)) widest = index;
       });
       if (widest < 0) break;
       widths[widest] = (widths[widest] ?? 0) - 1;
