@@ -10,6 +10,7 @@ const number = fc.oneof(
 const text = fc.oneof(
   fc.string({ unit: 'binary', maxLength: 30 }),
   fc.string({ unit: fc.constantFrom(...' \n\t:#-?&*!|>\'"%@`{}[],~<=.\\0123xeEyn\r\u0085\u2028\u001b\ufeff') }),
+  fc.string({ unit: fc.constantFrom(' ', '\n', 'a', '#', ':'), maxLength: 6 }),
   fc.constantFrom('yes', 'null', '~', '0x1F', '1_000', '12:30', '2024-01-01', '<<', '---', '...', '__proto__'),
 );
 const { json } = fc.letrec<{ json: string }>((tie) => ({
@@ -31,7 +32,10 @@ describe('YAML that is read', () => {
       fc.property(json, (shown) => {
         expect(fromYaml(toYaml(shown))).toBe(shown);
       }),
-      { numRuns: 2_000 },
+      {
+        numRuns: 2_000,
+        examples: ['" \\n"', '[" \\n"]', '"\\n a"', '{"a":["\\n  \\n b\\n"]}', '" a\\n#"'].map((text) => [text]),
+      },
     );
   });
 

@@ -15,11 +15,17 @@ const numberTag: ScalarTag = {
   stringify: ({ value }) => (value as NumberText).text,
 };
 
-/** A string with control characters is quoted, and they are escaped: JSON's escapes mean the same in YAML. */
+/** Several lines of which the first that is not empty begins with a space: as a block, they would lose it. */
+const isIndented = (text: string): boolean => /^\n* /.test(text) && text.includes('\n');
+
+/**
+ * A string with control characters is quoted, and they are escaped: JSON's escapes mean the same in YAML. So is one that
+ * the library would write as a block which says something else.
+ */
 const unsafeStringTag: ScalarTag = {
   tag: 'tag:yaml.org,2002:str',
   default: true,
-  identify: (value) => typeof value === 'string' && isUnsafe(value.replaceAll('\n', '')),
+  identify: (value) => typeof value === 'string' && (isUnsafe(value.replaceAll('\n', '')) || isIndented(value)),
   resolve: (text) => text,
   stringify: ({ value }) => escapeLines(JSON.stringify(value)),
 };
