@@ -49,6 +49,9 @@ const ON_BOTH_STORES = [
   'users',
 ];
 
+/** The main commands of `svc`, too. */
+const CLI_ON_BOTH_STORES = ['transcripts', 'walk-through'];
+
 const containers = {
   globalSetup: '<rootDir>/test/cluster/setup.ts',
   globalTeardown: '<rootDir>/test/cluster/teardown.ts',
@@ -65,7 +68,10 @@ const projects = [
   {
     ...project,
     displayName: 'cluster-http',
-    testMatch: ON_BOTH_STORES.map((name) => `<rootDir>/test/http/${name}.test.ts`),
+    testMatch: [
+      ...ON_BOTH_STORES.map((name) => `<rootDir>/test/http/${name}.test.ts`),
+      ...CLI_ON_BOTH_STORES.map((name) => `<rootDir>/test/cli/${name}.test.ts`),
+    ],
     setupFilesAfterEnv: ['<rootDir>/test/cluster/http-store.ts'],
     ...containers,
   },

@@ -24,8 +24,8 @@ clusterSuite('keys at three instances', () => {
   beforeAll(async () => {
     urls = await instances.start(3);
     admin = await instances.org(urls[0] ?? '', 'acme');
-  }, MINUTES);
-  afterAll(() => instances.remove(), MINUTES);
+  }, 3 * MINUTES);
+  afterAll(() => instances.remove(), 3 * MINUTES);
 
   /** When it was last good, in milliseconds after the start; asks until it is refused. */
   async function lastGood(api: Api, start: number): Promise<number> {

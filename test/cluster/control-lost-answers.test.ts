@@ -34,12 +34,12 @@ clusterSuite('a change whose answer the broker’s connection loses', ({ kafkaBr
   beforeAll(async () => {
     urls = await Promise.all([behindProxy(), behindProxy(), behindProxy()]);
     key = await instances.org(urls[0] ?? '', 'acme');
-  }, MINUTES);
+  }, 3 * MINUTES);
   afterAll(async () => {
     losing = false;
     await instances.remove();
     await Promise.all(proxies.map((proxy) => proxy.close()));
-  }, MINUTES);
+  }, 3 * MINUTES);
 
   const at = (index: number) => new Api(urls[index % urls.length] ?? '', key);
   const names = (kind: string) =>

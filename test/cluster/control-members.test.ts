@@ -40,7 +40,7 @@ clusterSuite('members, changed at three instances at once', () => {
   afterAll(async () => {
     await instances.remove();
     await mailbox.close();
-  }, MINUTES);
+  }, 3 * MINUTES);
 
   test(
     `of ${CLIENTS} clients that append ${MEMBERS} in all, every one is there`,

@@ -27,8 +27,8 @@ clusterSuite('a name that many want at three instances at once', () => {
   beforeAll(async () => {
     urls = await instances.start(3);
     key = await instances.org(urls[0] ?? '', 'acme');
-  }, MINUTES);
-  afterAll(() => instances.remove(), MINUTES);
+  }, 3 * MINUTES);
+  afterAll(() => instances.remove(), 3 * MINUTES);
 
   /** All racers for all names at once. Answers the winner's answer for each name. */
   function race(names: readonly string[], create: Send): Promise<Answer<Resource>[]> {

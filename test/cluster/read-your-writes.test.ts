@@ -33,8 +33,8 @@ clusterSuite('what was written at one of two instances', () => {
 
   beforeAll(async () => {
     urls = await instances.start(2);
-  }, MINUTES);
-  afterAll(() => instances.remove(), MINUTES);
+  }, 3 * MINUTES);
+  afterAll(() => instances.remove(), 3 * MINUTES);
 
   /** Every kind of read, at another instance than that of the write. Answers those that do not show it. */
   async function misses(api: Api, org: string, { kind, name, resource, actions }: Expected): Promise<string[]> {
