@@ -4,6 +4,7 @@ import type { KafkaEventLog } from '../../src/event-log/kafka.js';
 import { entries, entry, isAscending, placeOf, readAll, textOf, texts } from '../contract/event-log.harness.js';
 import { settled, sleep } from '../contract/harness.js';
 import { type KafkaProxy, PRODUCE } from '../support/kafka-proxy.js';
+import { PATIENCE } from '../support/patience.js';
 import { KafkaWorld } from './kafka-support.js';
 import { clusterSuite } from './support.js';
 
@@ -239,7 +240,7 @@ clusterSuite('appending to Kafka', ({ kafkaBrokers }) => {
 
     await log.close();
 
-    expect(Date.now() - started).toBeLessThan(8_000);
+    expect(Date.now() - started).toBeLessThan(8_000 * PATIENCE);
     for (const outcome of await Promise.all(outcomes)) {
       expect(outcome).toMatchObject({ error: { code: expect.stringMatching(/^(log_unavailable|outcome_unknown)$/) } });
     }

@@ -1,6 +1,7 @@
 import type { LogRecord } from '../../src/event-log/event-log.js';
 import { entries, isAscending, placeOf, texts } from '../contract/event-log.harness.js';
 import { settled, sleep, until } from '../contract/harness.js';
+import { PATIENCE } from '../support/patience.js';
 import { KafkaWorld, type Member, member } from './kafka-support.js';
 import { clusterSuite } from './support.js';
 
@@ -171,7 +172,7 @@ clusterSuite('consuming from Kafka in a group', ({ kafkaBrokers }) => {
 
     await run.stop();
 
-    expect(Date.now() - started).toBeLessThan(6_000);
+    expect(Date.now() - started).toBeLessThan(6_000 * PATIENCE);
   });
 
   test('commits no offsets', async () => {

@@ -3,6 +3,7 @@ import { CorruptRecord, PositionOutOfRange } from '../../src/event-log/event-log
 import { entries, entry, isAscending, readAll, tail, texts } from '../contract/event-log.harness.js';
 import { settled, sleep, until } from '../contract/harness.js';
 import { FETCH } from '../support/kafka-proxy.js';
+import { PATIENCE } from '../support/patience.js';
 import { KafkaWorld } from './kafka-support.js';
 import { clusterSuite } from './support.js';
 
@@ -69,7 +70,7 @@ clusterSuite('reading from Kafka', ({ kafkaBrokers }) => {
     await reader.stop();
 
     // Sooner than Kafka would be given up.
-    expect(Date.now() - started).toBeLessThan(1_500);
+    expect(Date.now() - started).toBeLessThan(1_500 * PATIENCE);
   });
 
   test('gives no record of a batch whose bytes were altered, but all before it', async () => {
@@ -201,7 +202,7 @@ clusterSuite('reading from Kafka', ({ kafkaBrokers }) => {
         Array.from({ length: 5 }, () => ({ error: expect.objectContaining({ code: 'log_unavailable' }) })),
       );
       expect(Date.now() - started).toBeGreaterThan(1_500);
-      expect(Date.now() - started).toBeLessThan(5_000);
+      expect(Date.now() - started).toBeLessThan(5_000 * PATIENCE);
       proxy.accept();
       proxy.onAnswer = undefined;
     }

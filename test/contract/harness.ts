@@ -1,3 +1,5 @@
+import { PATIENCE } from '../support/patience.js';
+
 /** What the contract suites of both ports share. */
 
 interface Harness {
@@ -34,9 +36,9 @@ export function need<T>(part: T | undefined, name: string): T {
 }
 
 export async function until(condition: () => boolean, what: string): Promise<void> {
-  const deadline = Date.now() + 15_000;
+  const deadline = Date.now() + 15_000 * PATIENCE;
   while (!condition()) {
-    if (Date.now() > deadline) throw new Error(`waited 15 s in vain until ${what}`);
+    if (Date.now() > deadline) throw new Error(`waited in vain until ${what}`);
     await sleep(2);
   }
 }

@@ -4,6 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { setTimeout as delay } from 'node:timers/promises';
+import { PATIENCE } from '../support/patience.js';
 import { startService, type TestService } from '../support/service.js';
 import { canMountTmpfs, mountTmpfs } from '../support/tmpfs.js';
 import { type Answer, bodyOf, Client } from './client.js';
@@ -42,7 +43,7 @@ async function listed(client: Client): Promise<string[]> {
 
 /** Waits until a sync publish is answered as searchable: by then, everything before it is. */
 async function untilSearchable(client: Client): Promise<string> {
-  for (const deadline = Date.now() + 10_000; ; ) {
+  for (const deadline = Date.now() + 10_000 * PATIENCE; ; ) {
     const answer = await client.post(PATH, eventOf('searchable'));
     if (answer.status === 201) return bodyOf<{ id: string }>(answer).id;
     if (Date.now() > deadline) throw new Error(`does not get on: ${answer.status} ${answer.text}`);

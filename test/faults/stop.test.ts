@@ -3,6 +3,7 @@ import { connect } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
+import { PATIENCE } from '../support/patience.js';
 import { startService } from '../support/service.js';
 import { type Answer, bodyOf, Client } from './client.js';
 import { eventOf } from './data-folder.js';
@@ -10,9 +11,9 @@ import { compiledMain, type Exit, removeCompiled, type ServiceProcess, spawnServ
 
 const PATH = '/audit/org/acme/auditctx/app';
 const CLIENTS = 8;
-const STOP_MS = 8_000;
+const STOP_MS = 8_000 * PATIENCE;
 /** A stop that waits for nothing, on a slow machine. */
-const IDLE_STOP_MS = 2_500;
+const IDLE_STOP_MS = 2_500 * PATIENCE;
 
 afterAll(removeCompiled);
 

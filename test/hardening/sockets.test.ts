@@ -5,12 +5,13 @@ import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { compiledMain, removeCompiled, type ServiceProcess, spawnService } from '../faults/process.js';
 import { Api, Org, type OrgBody } from '../support/api.js';
+import { PATIENCE } from '../support/patience.js';
 import { answersOn, notARefusal, openSocket, sendRaw } from './raw-http.js';
 import { FULL, scaled, tell } from './scale.js';
 
 const ROOT_KEY = 'root-key-of-the-sockets-test';
 /** Generous: it is to tell a service that answers from one that is stuck, also on a slow machine. */
-const SLOWEST_MS = 1_000;
+const SLOWEST_MS = 1_000 * PATIENCE;
 /** The service gives a request 30 s to arrive; Node looks for late ones every 30 s. */
 const CUT_OFF_MS = 70_000;
 

@@ -2,6 +2,7 @@ import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { setTimeout as delay } from 'node:timers/promises';
 import { Api, at, newOrg, type Org, pointers, type Refusal } from '../support/api.js';
+import { PATIENCE } from '../support/patience.js';
 import { startService, type TestService } from '../support/service.js';
 
 interface Finding {
@@ -44,7 +45,7 @@ afterAll(() => service.remove());
 
 /** Waits for the job that runs, and answers it as it ended. */
 async function ended(path: string): Promise<Job> {
-  for (const deadline = Date.now() + 25_000; ; await delay(10)) {
+  for (const deadline = Date.now() + 25_000 * PATIENCE; ; await delay(10)) {
     const { body } = await root.get<Job>(path);
     if (body.state !== 'running') return body;
     if (Date.now() > deadline) throw new Error(`it does not end: ${JSON.stringify(body)}`);
@@ -147,7 +148,7 @@ describe('a rebuild', () => {
       expect(report.records).toBeGreaterThan(5_000);
     }
     expect(known.length).toBeGreaterThan(50);
-    expect(slow.sort((a, b) => a - b)[Math.floor(slow.length * 0.95)]).toBeLessThan(500);
+    expect(slow.sort((a, b) => a - b)[Math.floor(slow.length * 0.95)]).toBeLessThan(500 * PATIENCE);
     const events = await org.walk(`${org.audit}?pageSize=1000&contextName=app&order=received`);
     expect(events).toHaveLength(5_000 + known.length);
     expect((await done('/-reconcile')).differences).toEqual({ missing: 0, altered: 0, extra: 0, misplaced: 0 });

@@ -6,10 +6,11 @@ import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { StoreUnusable } from '../../src/event-log/event-log.js';
 import { at, linkOf, newOrg, type Org } from '../support/api.js';
+import { PATIENCE } from '../support/patience.js';
 import { startService, type TestService } from '../support/service.js';
 
 /** The process must have ended by then, or it is ended. */
-const STOP_MS = 8_000;
+const STOP_MS = 8_000 * PATIENCE;
 
 const READ_MODEL = ['read-model.db', 'read-model.db-wal', 'read-model.db-shm'];
 

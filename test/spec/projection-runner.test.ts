@@ -13,6 +13,7 @@ import { auditProjection } from '../../src/projections/audit.js';
 import { ProjectionRunner } from '../../src/projections/projection-runner.js';
 import { EmbeddedReadModel } from '../../src/read-model/embedded.js';
 import type { ReadModel } from '../../src/read-model/read-model.js';
+import { PATIENCE } from '../support/patience.js';
 import { AT } from './decider.js';
 
 const silent = pino({ level: 'silent' });
@@ -59,7 +60,7 @@ describe('carrying the log into the read model', () => {
   }
 
   async function until(done: () => boolean): Promise<void> {
-    const deadline = Date.now() + 5_000;
+    const deadline = Date.now() + 5_000 * PATIENCE;
     while (!done()) {
       if (Date.now() > deadline) throw new Error('it did not come to that');
       await new Promise((resolve) => setTimeout(resolve, 5));

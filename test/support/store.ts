@@ -21,6 +21,7 @@ import { ProjectionRunner } from '../../src/projections/projection-runner.js';
 import { EmbeddedReadModel } from '../../src/read-model/embedded.js';
 import type { ReadModel } from '../../src/read-model/read-model.js';
 import { SetRetention } from '../contract/read-model.harness.js';
+import { PATIENCE } from './patience.js';
 
 const AT = '2026-01-02T03:04:05.678Z';
 const BY = { name: 'root', requestId: 'request-1', remoteIp: '192.0.2.1' };
@@ -113,7 +114,11 @@ export class TestStore {
       const [head, { next }] = [await this.log.head(topic), await this.model.progress(topic)];
       return Object.entries(head).some(([partition, end]) => (next[Number(partition)] ?? 0) < end);
     };
-    for (const deadline = Date.now() + 20_000; (await behind('audit')) || (await behind('control')); await delay(5)) {
+    for (
+      const deadline = Date.now() + 20_000 * PATIENCE;
+      (await behind('audit')) || (await behind('control'));
+      await delay(5)
+    ) {
       if (Date.now() > deadline) throw new Error('the projections do not get on');
     }
   }

@@ -2,6 +2,7 @@ import { type ChildProcess, spawn, spawnSync } from 'node:child_process';
 import { chmodSync, mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
+import { PATIENCE } from '../../support/patience.js';
 import { MAIN, NODE, temporaryFolder } from './svc.js';
 import { SCRIPT } from './terminal.js';
 
@@ -49,7 +50,7 @@ export async function openPrompt(command: string, env: Record<string, string>, b
     async type(keys, until) {
       const before = screen.length;
       shell.stdin.write(keys);
-      for (const deadline = Date.now() + 20_000; !screen.slice(before).includes(until); await delay(20)) {
+      for (const deadline = Date.now() + 20_000 * PATIENCE; !screen.slice(before).includes(until); await delay(20)) {
         if (Date.now() > deadline)
           throw new Error(`no ${JSON.stringify(until)} in ${JSON.stringify(screen.slice(before))}`);
       }

@@ -4,6 +4,7 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
+import { PATIENCE } from '../../support/patience.js';
 
 /** The built client: run `npm run build` first. `SVC_TEST_MAIN` and `SVC_TEST_NODE` name another build or Node. */
 export const MAIN = process.env.SVC_TEST_MAIN ?? join(process.cwd(), 'dist/cli/main.js');
@@ -70,7 +71,7 @@ export function startSvc(args: readonly string[], { env = {}, input = '', closeA
     ended,
     kill: (signal) => child.kill(signal),
     async until(condition) {
-      for (const deadline = Date.now() + 15_000; !condition(output); await delay(10)) {
+      for (const deadline = Date.now() + 15_000 * PATIENCE; !condition(output); await delay(10)) {
         if (Date.now() > deadline) throw new Error(`svc ${args.join(' ')} wrote only ${JSON.stringify(output)}`);
       }
     },
