@@ -7,7 +7,7 @@ const base = {
   moduleNameMapper: { '^(\\.{1,2}/.*)\\.js$': '$1' },
   transform: { '^.+\\.ts$': ['@swc/jest'] },
   // Long: a machine that stands still for a while is no fault of the service. What hangs is found all the same.
-  testTimeout: 120_000,
+  testTimeout: process.env.CI ? 600_000 : 120_000,
   maxWorkers: 2,
 };
 

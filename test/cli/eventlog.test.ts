@@ -432,7 +432,7 @@ describe('--follow', () => {
     const ids = (await events('group', 'crew')).map(({ id }) => id);
     expect(one.stdout).toBe(`${ids.reverse().join('\n')}\n`);
     expect(one.stderr).toContain('the service is back');
-  }, 60_000);
+  });
 
   it('tells of keys too, and of none that another has who gets the name later', async () => {
     const { id } = await done(of('serviceaccount').create({ name: 'robot' }));

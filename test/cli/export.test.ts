@@ -105,7 +105,7 @@ describe('an export that breaks off', () => {
     expect(seen.length - asked).toBe(3);
     expect(readFileSync(file, 'utf8')).toBe(await expected());
     expect(readdirSync(join(file, '..'))).toEqual(['events.ndjson']);
-  }, 60_000);
+  });
 
   it('by Ctrl-C ends with 130 and can be resumed; what was written behind the noted place is cut off', async () => {
     await org.bulk(numbered(500));
@@ -121,7 +121,7 @@ describe('an export that breaks off', () => {
     state.broken = false;
     expect((await exporting('--file', file, '-v', '--resume')).code).toBe(0);
     expect(readFileSync(file, 'utf8')).toBe(await expected());
-  }, 60_000);
+  });
 
   it('is not resumed with other options, and begins anew where there is nothing to go on with', async () => {
     await org.bulk(numbered(500));
@@ -135,7 +135,7 @@ describe('an export that breaks off', () => {
     expect((await exporting('--file', file, '--context', 'app', '--resume')).stderr).toBe('exported 500\n');
     expect(readFileSync(file, 'utf8')).toBe(await expected({ contextName: 'app' }));
     expect((await exporting('--file', file, '--context', 'none', '--resume')).stderr).toBe('exported 0\n');
-  }, 60_000);
+  });
 
   it('to standard output ends with 1', async () => {
     await org.bulk(numbered(500));
@@ -143,5 +143,5 @@ describe('an export that breaks off', () => {
     const { code, stdout, stderr } = await exporting();
     expect([code, stdout.split('\n').length - 1]).toEqual([1, 200]);
     expect(stderr).toContain('not complete, it stopped after 200');
-  }, 60_000);
+  });
 });

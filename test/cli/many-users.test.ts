@@ -63,5 +63,4 @@ onLinux.each(['names', 'text', 'json', 'yaml-slim', 'tf'])(
     expect([usersIn(few.text), usersIn(many.text)]).toEqual([FEW, MANY]);
     expect(many.memory / few.memory).toBeLessThan(1.3);
   },
-  120_000,
 );

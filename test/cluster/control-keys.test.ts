@@ -5,7 +5,7 @@ import { PATIENCE } from '../support/patience.js';
 import type { Resource } from '../support/resources.js';
 import { clusterSuite } from './support.js';
 
-const MINUTES = 60_000;
+const MINUTES = 60_000 * PATIENCE;
 const REVOKED = 15;
 
 interface IssuedKey extends Resource {

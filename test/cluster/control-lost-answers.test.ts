@@ -1,10 +1,11 @@
 import { type Answer, Api, type Json } from '../support/api.js';
 import { Instances } from '../support/instances.js';
 import { KafkaProxy, PRODUCE } from '../support/kafka-proxy.js';
+import { PATIENCE } from '../support/patience.js';
 import type { Resource } from '../support/resources.js';
 import { clusterSuite } from './support.js';
 
-const MINUTES = 60_000;
+const MINUTES = 60_000 * PATIENCE;
 const EACH = 6;
 /** Of the answers to what is produced, every so many is lost. */
 const EVERY = 3;

@@ -2,10 +2,11 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { Api, Org } from '../support/api.js';
 import { Instances } from '../support/instances.js';
 import { type Mailbox, newUser, openMailbox } from '../support/mail.js';
+import { PATIENCE } from '../support/patience.js';
 import { type Resource, Resources } from '../support/resources.js';
 import { clusterSuite } from './support.js';
 
-const MINUTES = 60_000;
+const MINUTES = 60_000 * PATIENCE;
 const MEMBERS = 200;
 const CLIENTS = 20;
 const USERS = 20;

@@ -1,10 +1,11 @@
 import { type Answer, Api, type Json, type OrgBody } from '../support/api.js';
 import { Instances } from '../support/instances.js';
+import { PATIENCE } from '../support/patience.js';
 import type { Resource } from '../support/resources.js';
 import { clusterSuite } from './support.js';
 
 const RACERS = 20;
-const MINUTES = 60_000;
+const MINUTES = 60_000 * PATIENCE;
 
 type Send = (url: string, body: Json) => Promise<Answer<Resource>>;
 

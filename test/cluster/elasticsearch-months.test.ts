@@ -154,7 +154,7 @@ clusterSuite('months of a read model in Elasticsearch', ({ elasticsearchUrl }) =
       for (const document of stored) await model.remove('auditevent', document);
       await model.refresh();
     }
-  }, 120_000);
+  });
 
   it('takes up a month that somebody began to drop and left', async (handles) => {
     const model = await handles.open();

@@ -70,7 +70,7 @@ clusterSuite('the order received over many indices and processes', ({ elasticsea
     for (const partition of PARTITIONS) {
       expect(byPartition.get(partition)?.map((spot) => spot?.n)).toEqual(Array.from({ length: EACH }, (_, n) => n));
     }
-  }, 120_000);
+  });
 
   it('shows nothing of a record before everything before it is searchable, whoever refreshes', async (handles) => {
     const [one, other] = [await handles.open(), await handles.open()];

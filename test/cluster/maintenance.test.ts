@@ -51,14 +51,14 @@ clusterSuite('the jobs of an operator on Kafka and Elasticsearch', ({ kafkaBroke
       for (let version = 1; version <= 3; version += 1) await store.setRetention(name, version);
     }
     await store.settled();
-  }, 120_000);
+  });
 
   afterAll(async () => {
     await store.halt();
     await log.close();
     await handles.destroy();
     await deleteTopics(kafkaBrokers, prefix);
-  }, 60_000);
+  });
 
   const compare = (repair = false) => reconcile({ ...store.parts, model: other }, { repair }, told, never);
   const named = ({ items }: ReconciliationReport) =>
@@ -182,7 +182,7 @@ clusterSuite('the jobs of an operator on Kafka and Elasticsearch', ({ kafkaBroke
     for (const id of [...ids.slice(0, 400), keyed, NEVER_BEFORE]) {
       expect((await other.get('auditevent', 'acme', id))?.id).toBe(id);
     }
-  }, 120_000);
+  });
 
   test('a rebuild by one process puts right what differs, while another writes and reads', async () => {
     const [before] = faults;
@@ -210,5 +210,5 @@ clusterSuite('the jobs of an operator on Kafka and Elasticsearch', ({ kafkaBroke
     expect(again.differences).toEqual({ missing: 0, altered: 0, extra: 0 });
     expect((await compare()).differences).toEqual(NONE);
     expect((await store.model.progress('audit')).generation).toBe(again.generation);
-  }, 120_000);
+  });
 });

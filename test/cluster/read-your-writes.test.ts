@@ -1,10 +1,11 @@
 import { isDeepStrictEqual } from 'node:util';
 import { type Answer, Api, type EventPage, type Json } from '../support/api.js';
 import { Instances } from '../support/instances.js';
+import { PATIENCE } from '../support/patience.js';
 import type { Resource, ResourceList } from '../support/resources.js';
 import { clusterSuite } from './support.js';
 
-const MINUTES = 60_000;
+const MINUTES = 60_000 * PATIENCE;
 const CLIENTS = 20;
 
 /** Fewer where the machine is slow: `READ_YOUR_WRITES=200`. */

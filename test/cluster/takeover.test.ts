@@ -65,7 +65,7 @@ clusterSuite('a projector that dies between its progress and what it has to say'
     run(controlProjection, (update) => store.feed.publish(update));
     api = await startService({ env: { ...env, CONTROL_ROLES: 'api', CONTROL_SYNC_TIMEOUT_MS: '20000' } });
     key = (await new Client(api.url, api.rootKey).org('acme')).key;
-  }, 60_000);
+  });
 
   afterAll(async () => {
     await api?.remove();
@@ -74,7 +74,7 @@ clusterSuite('a projector that dies between its progress and what it has to say'
     await stores.disposeAsync();
     await Promise.all(loops);
     await cluster.remove();
-  }, 60_000);
+  });
 
   const publish = (marker: string, idempotencyKey: string) =>
     new Client(api.url, key).post(PATH, event(marker), { 'idempotency-key': idempotencyKey });
@@ -107,7 +107,7 @@ clusterSuite('a projector that dies between its progress and what it has to say'
       return others.map(({ status }) => status);
     });
     expect(statuses).toEqual([201, 201, 409, 201]);
-  }, 60_000);
+  });
 
   test('what it moved to the dead letters is not told 201', async () => {
     const statuses = await takenOver(OLDER, async () => {
@@ -115,5 +115,5 @@ clusterSuite('a projector that dies between its progress and what it has to say'
       return answers.map(({ status }) => status);
     });
     expect(statuses).toEqual([202, 201]);
-  }, 60_000);
+  });
 });

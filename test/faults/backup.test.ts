@@ -184,7 +184,7 @@ describe('a backup', () => {
     } finally {
       await service.remove();
     }
-  }, 60_000);
+  });
 });
 
 describe('a restore', () => {

@@ -3,6 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { setTimeout as delay } from 'node:timers/promises';
+import { PATIENCE } from '../support/patience.js';
 import { Client } from './client.js';
 import { Load, makeOrg } from './load.js';
 import { builtMain, type ServiceProcess, spawnService } from './process.js';
@@ -21,7 +22,7 @@ import { World } from './world.js';
 const ROUNDS = Number(process.env.FAULTS_ROUNDS || 50);
 const SEED = Number(process.env.FAULTS_SEED || 1);
 const LONGEST_LOAD_MS = 350;
-const MINUTES = 60_000;
+const MINUTES = 60_000 * PATIENCE;
 
 describe(`kill -9, seed ${SEED}`, () => {
   const main = builtMain();

@@ -78,5 +78,4 @@ const rounds = Array.from({ length: scaled(4, 10) }, (_, round) => round);
       rmSync(dataDir, { recursive: true, force: true });
     }
   },
-  60_000,
 );

@@ -3,11 +3,12 @@ import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
 import { compiledMain, removeCompiled, type ServiceProcess, spawnService } from '../faults/process.js';
 import { Api, Org, type OrgBody } from '../support/api.js';
+import { PATIENCE } from '../support/patience.js';
 import { FULL, SEED, tell } from './scale.js';
 import { runSchemathesis, schemathesis } from './schemathesis.js';
 
 const ROOT_KEY = 'root-key-of-the-schemathesis-test';
-const MINUTES = 60_000;
+const MINUTES = 60_000 * PATIENCE;
 const DOCS = resolve(import.meta.dirname, '../../docs');
 
 /** Before a change is taken, and in a full run, the many cases; a few hundred tell most of it in between. */

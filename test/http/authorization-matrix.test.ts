@@ -181,7 +181,7 @@ let all: World;
 
 beforeAll(async () => {
   all = await world();
-}, 120_000);
+});
 
 afterAll(() => all.service.remove());
 
@@ -235,7 +235,7 @@ test('every route answers every caller as its access says', async () => {
   process.stdout.write(`authorization matrix: ${all.served.length} routes x ${CALLERS.length} callers = ${cells}\n`);
   expect(wrong).toEqual([]);
   expect(cells).toBe(all.served.length * CALLERS.length);
-}, 120_000);
+});
 
 test('a key of another organization is refused in the same bytes whether this one exists or not', async () => {
   const ofOrgs = all.served.filter(({ url, access }) => url.includes(':org') && access !== 'invited');
@@ -253,4 +253,4 @@ test('a key of another organization is refused in the same bytes whether this on
     compared += 1;
   }
   expect(compared).toBeGreaterThan(40);
-}, 60_000);
+});

@@ -31,7 +31,7 @@ beforeAll(async () => {
   ann = (await newUser(org, mailbox, 'ann@example.com', { name: 'Ann' })).body;
   const accounts = new Resources(org, 'serviceaccount');
   for (let index = 0; index < 30; index += 1) await accounts.create({ name: `robot-${index}` });
-}, 60_000);
+});
 
 afterAll(async () => {
   await service.remove();

@@ -19,7 +19,7 @@ export function queryLanguage(world: () => World): void {
   beforeAll(async () => {
     org = await newOrg(world().service);
     Object.assign(made, await makeAll(org, world().mailbox));
-  }, 60_000);
+  });
 
   const of = (kind: string) => new Resources(org, kind);
   const specOf = ({ spec }: QueryCase) => inOrg(org, typeof spec === 'function' ? spec(made as Made) : spec) as Json;

@@ -163,4 +163,4 @@ test('what is read after patches is what they amount to, in 150 runs', async () 
     seeded(150),
   );
   expect(Math.min(seen.changed, seen.refused)).toBeGreaterThan(20);
-}, 120_000);
+});

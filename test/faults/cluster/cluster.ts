@@ -1,5 +1,6 @@
 import { tmpdir } from 'node:os';
 import { newClusterStore } from '../../support/cluster-store.js';
+import { PATIENCE } from '../../support/patience.js';
 import { compiledMain, type Exit, type ServiceProcess, spawnService } from '../process.js';
 
 export const ROOT_KEY = 'root-key-of-the-test';
@@ -9,7 +10,7 @@ export const ROUNDS = Number(process.env.FAULTS_ROUNDS || 20);
 export const SEED = Number(process.env.FAULTS_SEED || 1);
 export const FULL = ROUNDS >= 20;
 export const SECONDS = 1_000;
-export const MINUTES = 60 * SECONDS;
+export const MINUTES = 60 * SECONDS * PATIENCE;
 
 /** Needs Kafka and Elasticsearch; shows as skipped where there are none. */
 export function faultSuite(name: string, define: () => void): void {
