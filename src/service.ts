@@ -200,12 +200,12 @@ async function serve(parts: Parts, logger: Logger, started: AsyncDisposableStack
 
 const WAITING_LOG_MS = 5_000;
 
-/** Resolves when the process is ready; until then it says now and then what it waits for. */
+/** Resolves when the process is ready, or its start has failed; until then it says now and then what it waits for. */
 async function ready(readiness: Readiness, logger: Logger): Promise<void> {
   let next = Date.now() + WAITING_LOG_MS;
   for (;;) {
     const missing = readiness.missing();
-    if (missing.length === 0) return;
+    if (missing.length === 0 || readiness.isStopping) return;
     if (Date.now() > next) {
       logger.warn({ missing }, 'not ready yet');
       next = Date.now() + WAITING_LOG_MS;

@@ -28,7 +28,8 @@ const BUSY_WAIT_MS = 20;
 const PARTITION_BYTES = { least: 64 * 1024, most: 1024 * 1024 };
 const FEED_BYTES = 48 * 1024 * 1024;
 const FETCH_BYTES = 8 * 1024 * 1024;
-const BATCH_RECORDS = 500;
+/** Most fetches hold fewer, and are one batch. */
+const BATCH_RECORDS = 1_000;
 const READ_UNCOMMITTED = 0;
 
 /** One partition: where to fetch next, and what was fetched and waits to be taken. */

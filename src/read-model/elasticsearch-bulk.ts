@@ -34,22 +34,36 @@ const OPS = { create: 'create', put: 'index', remove: 'delete' } as const;
  */
 export async function bulk(es: Elasticsearch, names: Names, actions: readonly Action[]): Promise<Result[]> {
   const results: Result[] = [];
+  const index = onlyIndex(actions);
+  const path = index === undefined ? '/_bulk' : `/${names.writer(index)}/_bulk`;
   for (let start = 0; start < actions.length; ) {
-    const { lines, end } = linesFrom(names, actions, start);
-    const items = await send(es, lines);
+    const { lines, end } = linesFrom(names, actions, start, index);
+    const items = await send(es, path, lines);
     for (const [at, action] of actions.slice(start, end).entries()) results.push(resultOf(items[at], action));
     start = end;
   }
   return results;
 }
 
-function linesFrom(names: Names, actions: readonly Action[], start: number): { lines: Buffer; end: number } {
+/** The one that all are of, as nearly always: then no action has to name it. */
+function onlyIndex(actions: readonly Action[]): string | undefined {
+  const first = actions[0]?.index;
+  return actions.every(({ index }) => index === first) ? first : undefined;
+}
+
+function linesFrom(
+  names: Names,
+  actions: readonly Action[],
+  start: number,
+  only: string | undefined,
+): { lines: Buffer; end: number } {
   const lines = new Lines();
   let end = start;
   for (; end < actions.length && (end === start || lines.length < MOST_BYTES); end += 1) {
     const { op, index, id, over, text } = actions[end] as Action;
     const version = over && { if_seq_no: over.seqNo, if_primary_term: over.primaryTerm };
-    lines.add(JSON.stringify({ [OPS[op]]: { _index: names.writer(index), _id: id, ...version } }));
+    const where = only === undefined ? { _index: names.writer(index), _id: id } : { _id: id };
+    lines.add(JSON.stringify({ [OPS[op]]: version ? { ...where, ...version } : where }));
     if (text !== undefined) lines.add(text);
   }
   return { lines: lines.bytes, end };
@@ -81,9 +95,9 @@ interface Item {
   readonly error?: { readonly type: string };
 }
 
-async function send(es: Elasticsearch, lines: Buffer): Promise<readonly (Item | undefined)[]> {
+async function send(es: Elasticsearch, path: string, lines: Buffer): Promise<readonly (Item | undefined)[]> {
   const filter_path = 'items.*.status,items.*.error.type';
-  const { items = [] } = await es.request<{ items?: readonly Readonly<Record<string, Item>>[] }>('POST', '/_bulk', {
+  const { items = [] } = await es.request<{ items?: readonly Readonly<Record<string, Item>>[] }>('POST', path, {
     lines,
     query: { require_alias: true, filter_path },
   });

@@ -7,8 +7,8 @@ import { type Options, type Ratios, say } from './figures.ts';
 
 const EVENTS = 24_000;
 const RESOURCES = 4_096;
-/** As many as the log hands over at once. */
-const BULK = 500;
+/** How many are put into the log at once. */
+const FILL = 500;
 /** Until the compiler has seen enough. */
 const WARM_UPS = 2;
 const REFRESH_MS = 1_000;
@@ -77,33 +77,27 @@ export async function measureProjector(brokers: readonly string[], url: string, 
 
 async function fill(log: EventLog): Promise<void> {
   const entries = await entriesOf(EVENTS, RESOURCES);
-  for (let start = 0; start < entries.length; start += BULK) await log.append(entries.slice(start, start + BULK));
+  for (let start = 0; start < entries.length; start += FILL) await log.append(entries.slice(start, start + FILL));
 }
 
-/** The documents that the projection makes of the log, put together beforehand. */
+/** The documents that the projection makes of the log, put together beforehand: a bulk for each batch of the log. */
 async function lotsOf(log: EventLog): Promise<Lot[]> {
-  const records = new Map<number, LogRecord[]>();
+  const batches = new Map<number, (readonly LogRecord[])[]>();
   const stop = new AbortController();
   let left = EVENTS;
   for await (const batch of log.read('audit', {}, stop.signal)) {
-    records.set(batch.partition, [...(records.get(batch.partition) ?? []), ...batch.records]);
+    batches.set(batch.partition, [...(batches.get(batch.partition) ?? []), batch.records]);
     left -= batch.records.length;
     if (left === 0) stop.abort();
   }
   const toWrites = auditProjection.start();
-  return [...records].map(([partition, own]) => {
-    const writes = own.flatMap((record) => toWrites(record));
-    const [first, ...others] = writes;
+  return [...batches].map(([partition, own]) => {
+    const [[first, ...rest] = [], ...others] = own.map((records) => records.flatMap((record) => toWrites(record)));
     if (!first) throw new Error(`partition ${partition} is empty`);
-    const bodies = Array.from({ length: Math.ceil(others.length / BULK) }, (_, part) =>
-      Buffer.from(
-        others
-          .slice(part * BULK, (part + 1) * BULK)
-          .map(creation)
-          .join(''),
-      ),
-    );
-    return { partition, first, firstText: creation(first), end: (own.at(-1)?.offset ?? 0) + 1, bodies };
+    const bodies = [rest, ...others]
+      .filter(({ length }) => length > 0)
+      .map((writes) => Buffer.from(writes.map(creation).join('')));
+    return { partition, first, firstText: creation(first), end: (own.at(-1)?.at(-1)?.offset ?? 0) + 1, bodies };
   });
 }
 

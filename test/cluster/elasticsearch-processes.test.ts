@@ -79,7 +79,9 @@ clusterSuite('several processes on one read model in Elasticsearch', ({ elastics
       for (let n = 0; isWriting; n += 1) {
         const outcome = await settled(model.apply('audit', [], { [partition]: n + 1 }));
         if ('error' in outcome) {
-          expect(outcome).toMatchObject({ error: { name: 'GenerationSealed' } });
+          // Many who write at once may be in each other's way: that is told, and tried again, too.
+          const { name, type } = outcome.error as { name: string; type?: string };
+          expect(['GenerationSealed', 'progress_contended']).toContain(type ?? name);
           n -= 1;
         } else acknowledged[partition] = n + 1;
       }

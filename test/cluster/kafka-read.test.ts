@@ -149,13 +149,13 @@ clusterSuite('reading from Kafka', ({ kafkaBrokers }) => {
     expect(Math.max(...[0, 1, 2].map((partition) => seen.filter((one) => one === partition).length))).toBeLessThan(7);
   });
 
-  test('gives batches of at most 500 records that say exactly where to go on', async () => {
+  test('gives batches of at most 1,000 records that say exactly where to go on', async () => {
     const log = await world.open();
     await log.append(entries(1700, 'n', { key: 'one' }));
     const next: number[] = [];
     const stop = new AbortController();
     for await (const batch of log.read('audit', {}, stop.signal)) {
-      expect(batch.records.length).toBeLessThanOrEqual(500);
+      expect(batch.records.length).toBeLessThanOrEqual(1_000);
       expect(batch.next).toBe((batch.records.at(-1)?.offset ?? -1) + 1);
       next.push(batch.next);
       if (batch.next === 1700) break;

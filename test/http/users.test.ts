@@ -252,7 +252,9 @@ describe('a replacement of a user', () => {
 
   test('is refused with what was read of another user', async () => {
     const answer = await sent<Refusal>('PUT', 'ann@example.com', { ...bob });
-    expect([answer.status, pointers(answer)]).toEqual([400, ['/created', '/email', '/id']]);
+    // Two who were made in the same millisecond agree in that.
+    const told = pointers(answer).filter((pointer) => pointer !== '/created');
+    expect([answer.status, told]).toEqual([400, ['/email', '/id']]);
   });
 });
 

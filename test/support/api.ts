@@ -1,4 +1,6 @@
 import { request } from 'node:http';
+import { setTimeout as delay } from 'node:timers/promises';
+import { PATIENCE } from './patience.js';
 import type { TestService } from './service.js';
 
 export interface Answer<Body> {
@@ -90,6 +92,9 @@ export interface OrgBody {
 
 export type RequestHeaders = Readonly<Record<string, string>>;
 
+/** How often it is asked again where the answer is that nothing could be decided. */
+const ATTEMPTS = 3 * PATIENCE;
+
 /** HTTP as any client speaks it, with one key. */
 export class Api {
   constructor(
@@ -117,12 +122,16 @@ export class Api {
     headers: RequestHeaders = {},
   ): Promise<Answer<Body>> {
     const authorization = this.key === undefined ? {} : { authorization: `Bearer ${this.key}` };
-    const response = await fetch(this.url + path, {
-      method,
-      headers: { ...authorization, ...headers },
-      ...(body !== undefined && { body }),
-    });
-    return answer(response.status, response.headers, await response.text());
+    for (let attempt = 1; ; attempt += 1) {
+      const response = await fetch(this.url + path, {
+        method,
+        headers: { ...authorization, ...headers },
+        ...(body !== undefined && { body }),
+      });
+      const answered = answer<Body>(response.status, response.headers, await response.text());
+      if (!isUnconfirmed(answered) || attempt === ATTEMPTS) return answered;
+      await delay(1_000 * Number(answered.headers.get('retry-after')));
+    }
   }
 
   /** `fetch` tidies a path before it sends it; this does not. */
@@ -152,6 +161,11 @@ export class Api {
       sent.end(options.body);
     });
   }
+}
+
+/** Refused before anything was looked at, because a machine stood still for two seconds: to be asked again. */
+function isUnconfirmed({ status, body }: Answer<unknown>): boolean {
+  return status === 503 && (body as Partial<Refusal> | undefined)?.code === 'state_unconfirmed';
 }
 
 function answer<Body>(status: number, headers: Headers, text: string): Answer<Body> {

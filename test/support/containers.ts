@@ -7,6 +7,9 @@ import { GenericContainer, Network, type StartedTestContainer } from 'testcontai
 const KAFKA_IMAGE = 'confluentinc/cp-kafka:8.0.0';
 const ELASTICSEARCH_IMAGE = 'docker.elastic.co/elasticsearch/elasticsearch:9.1.5';
 
+/** The images run as different users. */
+const ANYONES = 'rw,mode=1777';
+
 /** What is given by an address need not be started: `TEST_KAFKA_BROKERS`, `TEST_ELASTICSEARCH_URL`. */
 export interface Started {
   readonly kafkaBrokers: string;
@@ -14,20 +17,27 @@ export interface Started {
   stop(): Promise<void>;
 }
 
+/**
+ * For tests that are done in minutes and never stop these: data in memory, where no disk holds them up, and code that is
+ * compiled once, since there is no time in which more would pay.
+ */
+export const SHORT_LIVED = { inMemory: true, javaOptions: '-XX:TieredStopAtLevel=1' };
+const ENDURING = { inMemory: false, javaOptions: '' };
+
 /** Rejects when there is no container runtime, or an image cannot be started; then nothing is left running. */
-export async function startContainers(env: NodeJS.ProcessEnv): Promise<Started> {
+export async function startContainers(env: NodeJS.ProcessEnv, life = ENDURING): Promise<Started> {
   const stops: (() => Promise<unknown>)[] = [];
   const stop = async () => {
     await Promise.all(stops.map((one) => one()));
   };
   const [kafka, elasticsearch] = await Promise.allSettled([
     env.TEST_KAFKA_BROKERS ||
-      startKafka(env).then((container) => {
+      startKafka(env, life).then((container) => {
         stops.push(() => container.stop());
         return brokersOf(container);
       }),
     env.TEST_ELASTICSEARCH_URL ||
-      startElasticsearch(env).then((container) => {
+      startElasticsearch(env, { life }).then((container) => {
         stops.push(() => container.stop());
         return container.getHttpUrl();
       }),
@@ -40,8 +50,12 @@ export async function startContainers(env: NodeJS.ProcessEnv): Promise<Started> 
 }
 
 /** A broker of one's own: to be stopped by the caller. */
-export async function startKafka(env: NodeJS.ProcessEnv): Promise<StartedKafkaContainer> {
-  const container = await new KafkaContainer(env.SVC_KAFKA_IMAGE || KAFKA_IMAGE).withKraft().start();
+export async function startKafka(env: NodeJS.ProcessEnv, life = ENDURING): Promise<StartedKafkaContainer> {
+  const container = await new KafkaContainer(env.SVC_KAFKA_IMAGE || KAFKA_IMAGE)
+    .withKraft()
+    .withTmpFs(life.inMemory ? { '/var/lib/kafka/data': ANYONES } : {})
+    .withEnvironment({ KAFKA_HEAP_OPTS: `-Xms256m -Xmx512m ${life.javaOptions}` })
+    .start();
   await answers([brokersOf(container)]);
   return container;
 }
@@ -129,14 +143,18 @@ export function freePort(): Promise<number> {
 }
 
 /** With a port that stays when it restarts, where one is given. */
-export function startElasticsearch(env: NodeJS.ProcessEnv, port?: number) {
+export function startElasticsearch(
+  env: NodeJS.ProcessEnv,
+  { port, life = ENDURING }: { readonly port?: number; readonly life?: typeof ENDURING } = {},
+) {
   const container = new ElasticsearchContainer(env.SVC_ELASTICSEARCH_IMAGE || ELASTICSEARCH_IMAGE);
   if (port !== undefined) container.withExposedPorts({ container: 9200, host: port });
   return container
+    .withTmpFs(life.inMemory ? { '/usr/share/elasticsearch/data': ANYONES } : {})
     .withEnvironment({
       'discovery.type': 'single-node',
       'xpack.security.enabled': 'false',
-      ES_JAVA_OPTS: '-Xms512m -Xmx512m',
+      ES_JAVA_OPTS: `-Xms512m -Xmx512m ${life.javaOptions}`,
     })
     .start();
 }

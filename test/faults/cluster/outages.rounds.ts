@@ -55,7 +55,7 @@ outageSuite('a store that goes away under load', () => {
     'Elasticsearch: events are recorded all the same, reads say so, and all is found afterwards',
     async () => {
       const port = await freePort();
-      const elasticsearch = await startElasticsearch(process.env, port);
+      const elasticsearch = await startElasticsearch(process.env, { port });
       stopStore = () => elasticsearch.stop();
       const load = await begin({ CONTROL_ELASTICSEARCH_URL: `http://127.0.0.1:${port}` });
       const { ledger } = load;
