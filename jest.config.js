@@ -13,6 +13,8 @@ const base = {
 
 const { maxWorkers, testTimeout, ...project } = base;
 
+const testSequencer = '<rootDir>/test/support/longest-first.cjs';
+
 /** The suites of `test/http` that ask nothing of the embedded store itself: they run on both stores, unchanged. */
 const ON_BOTH_STORES = [
   'access',
@@ -81,4 +83,4 @@ const projects = [
  * Three projects: only the last two start containers, once for both of them. A function, because other
  * configurations spread this export to get the options alone: `{ ...main, testMatch: [...] }`.
  */
-export default Object.assign(() => ({ projects, maxWorkers, testTimeout }), base);
+export default Object.assign(() => ({ projects, maxWorkers, testTimeout, testSequencer }), base);

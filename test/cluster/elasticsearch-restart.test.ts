@@ -5,15 +5,17 @@ import type { ReadModel } from '../../src/read-model/read-model.js';
 import { Gate, Handles } from '../contract/elasticsearch.harness.js';
 import { sleep } from '../contract/harness.js';
 import { allItems, event, idAt, ids, ORG, place, START } from '../contract/read-model.harness.js';
-import { startElasticsearch } from '../support/containers.js';
+import { COMPILED_ONCE, startElasticsearch } from '../support/containers.js';
 import { containerSuite } from './support.js';
 
 const DAY_MS = 24 * 60 * 60 * 1000;
 const PARTITIONS = [0, 1, 2];
 
+const start = () => startElasticsearch(process.env, { javaOptions: COMPILED_ONCE });
+
 containerSuite('an Elasticsearch that fails', () => {
   test('has after it was killed everything that its progress says', async () => {
-    const container = await startElasticsearch(process.env);
+    const container = await start();
     await carryOver(container.getHttpUrl(), async (gate) => {
       await container.restart({ timeout: 0 });
       gate.target = container.getHttpUrl();
@@ -22,7 +24,7 @@ containerSuite('an Elasticsearch that fails', () => {
   }, 240_000);
 
   test('is filled again from the start when it has lost everything', async () => {
-    const [first, second] = await Promise.all([startElasticsearch(process.env), startElasticsearch(process.env)]);
+    const [first, second] = await Promise.all([start(), start()]);
     await carryOver(first.getHttpUrl(), async (gate) => {
       await first.stop();
       gate.target = second.getHttpUrl();

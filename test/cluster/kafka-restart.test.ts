@@ -1,14 +1,14 @@
 import type { StartedKafkaContainer } from '@testcontainers/kafka';
 import { entry, isAscending, readAll, tail, textOf, texts } from '../contract/event-log.harness.js';
 import { sleep, until } from '../contract/harness.js';
-import { brokersOf, startKafka } from '../support/containers.js';
+import { brokersOf, COMPILED_ONCE, startKafka } from '../support/containers.js';
 import { KafkaWorld, member } from './kafka-support.js';
 import { containerSuite } from './support.js';
 
 containerSuite('a broker that restarts', () => {
   let kafka: StartedKafkaContainer;
   beforeAll(async () => {
-    kafka = await startKafka(process.env);
+    kafka = await startKafka(process.env, { javaOptions: COMPILED_ONCE });
   }, 180_000);
   afterAll(() => kafka?.stop());
 

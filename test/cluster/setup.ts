@@ -1,4 +1,4 @@
-import { SHORT_LIVED, type Started, startContainers } from '../support/containers.ts';
+import { COMPILED_ONCE, type Started, startContainers } from '../support/containers.ts';
 
 declare global {
   var clusterContainers: Started | undefined;
@@ -12,7 +12,7 @@ export default async function setup(): Promise<void> {
   const { env } = process;
   if (env.TEST_KAFKA_BROKERS && env.TEST_ELASTICSEARCH_URL) return;
   try {
-    const started = await startContainers(env, SHORT_LIVED);
+    const started = await startContainers(env, { inMemory: true, javaOptions: COMPILED_ONCE });
     globalThis.clusterContainers = started;
     env.TEST_KAFKA_BROKERS = started.kafkaBrokers;
     env.TEST_ELASTICSEARCH_URL = started.elasticsearchUrl;

@@ -159,7 +159,7 @@ test('is complete and without repetition while publishers are at work', async ()
 
 describe('a large export', () => {
   const fill = async () => {
-    const data = { fill: 'x'.repeat(40_000) };
+    const data = { fill: 'x'.repeat(12_000) };
     const bodies = Array.from({ length: 10 }, (_, round) =>
       numbered(100).map((name) => ({ resource: { name: `${round}-${name}`, data } })),
     );

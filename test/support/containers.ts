@@ -17,27 +17,31 @@ export interface Started {
   stop(): Promise<void>;
 }
 
-/**
- * For tests that are done in minutes and never stop these: data in memory, where no disk holds them up, and code that is
- * compiled once, since there is no time in which more would pay.
- */
-export const SHORT_LIVED = { inMemory: true, javaOptions: '-XX:TieredStopAtLevel=1' };
-const ENDURING = { inMemory: false, javaOptions: '' };
+export interface ContainerOptions {
+  /** Keeps the data where no disk holds it up, and nothing of it when it is stopped. */
+  readonly inMemory?: boolean;
+  readonly javaOptions?: string;
+  /** One that stays when it restarts. */
+  readonly port?: number;
+}
+
+/** Java compiles its code once: in a run of minutes there is no time in which compiling it again would pay. */
+export const COMPILED_ONCE = '-XX:TieredStopAtLevel=1';
 
 /** Rejects when there is no container runtime, or an image cannot be started; then nothing is left running. */
-export async function startContainers(env: NodeJS.ProcessEnv, life = ENDURING): Promise<Started> {
+export async function startContainers(env: NodeJS.ProcessEnv, options: ContainerOptions = {}): Promise<Started> {
   const stops: (() => Promise<unknown>)[] = [];
   const stop = async () => {
     await Promise.all(stops.map((one) => one()));
   };
   const [kafka, elasticsearch] = await Promise.allSettled([
     env.TEST_KAFKA_BROKERS ||
-      startKafka(env, life).then((container) => {
+      startKafka(env, options).then((container) => {
         stops.push(() => container.stop());
         return brokersOf(container);
       }),
     env.TEST_ELASTICSEARCH_URL ||
-      startElasticsearch(env, { life }).then((container) => {
+      startElasticsearch(env, options).then((container) => {
         stops.push(() => container.stop());
         return container.getHttpUrl();
       }),
@@ -50,11 +54,14 @@ export async function startContainers(env: NodeJS.ProcessEnv, life = ENDURING): 
 }
 
 /** A broker of one's own: to be stopped by the caller. */
-export async function startKafka(env: NodeJS.ProcessEnv, life = ENDURING): Promise<StartedKafkaContainer> {
+export async function startKafka(
+  env: NodeJS.ProcessEnv,
+  { inMemory = false, javaOptions = '' }: ContainerOptions = {},
+): Promise<StartedKafkaContainer> {
   const container = await new KafkaContainer(env.SVC_KAFKA_IMAGE || KAFKA_IMAGE)
     .withKraft()
-    .withTmpFs(life.inMemory ? { '/var/lib/kafka/data': ANYONES } : {})
-    .withEnvironment({ KAFKA_HEAP_OPTS: `-Xms256m -Xmx512m ${life.javaOptions}` })
+    .withTmpFs(inMemory ? { '/var/lib/kafka/data': ANYONES } : {})
+    .withEnvironment({ KAFKA_HEAP_OPTS: `-Xms256m -Xmx512m ${javaOptions}` })
     .start();
   await answers([brokersOf(container)]);
   return container;
@@ -142,19 +149,18 @@ export function freePort(): Promise<number> {
   });
 }
 
-/** With a port that stays when it restarts, where one is given. */
 export function startElasticsearch(
   env: NodeJS.ProcessEnv,
-  { port, life = ENDURING }: { readonly port?: number; readonly life?: typeof ENDURING } = {},
+  { inMemory = false, javaOptions = '', port }: ContainerOptions = {},
 ) {
   const container = new ElasticsearchContainer(env.SVC_ELASTICSEARCH_IMAGE || ELASTICSEARCH_IMAGE);
   if (port !== undefined) container.withExposedPorts({ container: 9200, host: port });
   return container
-    .withTmpFs(life.inMemory ? { '/usr/share/elasticsearch/data': ANYONES } : {})
+    .withTmpFs(inMemory ? { '/usr/share/elasticsearch/data': ANYONES } : {})
     .withEnvironment({
       'discovery.type': 'single-node',
       'xpack.security.enabled': 'false',
-      ES_JAVA_OPTS: `-Xms512m -Xmx512m ${life.javaOptions}`,
+      ES_JAVA_OPTS: `-Xms512m -Xmx512m ${javaOptions}`,
     })
     .start();
 }

@@ -1,6 +1,6 @@
 import { execFileSync } from 'node:child_process';
 import { setTimeout as delay } from 'node:timers/promises';
-import { freePort, startElasticsearch, startKafkaCluster } from '../../support/containers.js';
+import { COMPILED_ONCE, freePort, startElasticsearch, startKafkaCluster } from '../../support/containers.js';
 import { bodyOf, Client } from '../client.js';
 import { removeCompiled } from '../process.js';
 import { randomOf } from '../random.js';
@@ -55,7 +55,7 @@ outageSuite('a store that goes away under load', () => {
     'Elasticsearch: events are recorded all the same, reads say so, and all is found afterwards',
     async () => {
       const port = await freePort();
-      const elasticsearch = await startElasticsearch(process.env, { port });
+      const elasticsearch = await startElasticsearch(process.env, { port, javaOptions: COMPILED_ONCE });
       stopStore = () => elasticsearch.stop();
       const load = await begin({ CONTROL_ELASTICSEARCH_URL: `http://127.0.0.1:${port}` });
       const { ledger } = load;
