@@ -22,6 +22,10 @@ export type Result = 'done' | 'conflict' | 'absent';
 /** Elasticsearch takes 100 MB at once, but works best on a few. */
 const MOST_BYTES = 8 * 1024 * 1024;
 
+/** What is kept for the next bodies, one for each that is usually under way. */
+const MOST_SPARE = 12;
+const MOST_SPARE_BYTES = 4 * 1024 * 1024;
+
 /** Of UTF-8, for what a string counts as one. */
 const MOST_BYTES_A_UNIT = 3;
 const NEWLINE = 0x0a;
@@ -37,8 +41,11 @@ export async function bulk(es: Elasticsearch, names: Names, actions: readonly Ac
   const index = onlyIndex(actions);
   const path = index === undefined ? '/_bulk' : `/${names.writer(index)}/_bulk`;
   for (let start = 0; start < actions.length; ) {
-    const { lines, end } = linesFrom(names, actions, start, index);
-    const items = await send(es, path, lines);
+    const lines = Lines.empty();
+    const end = addFrom(lines, names, actions, start, index);
+    const items = await send(es, path, lines.bytes);
+    // Only now: of a request that failed, parts may still be on their way out.
+    lines.reuse();
     for (const [at, action] of actions.slice(start, end).entries()) results.push(resultOf(items[at], action));
     start = end;
   }
@@ -51,13 +58,14 @@ function onlyIndex(actions: readonly Action[]): string | undefined {
   return actions.every(({ index }) => index === first) ? first : undefined;
 }
 
-function linesFrom(
+/** Adds actions until there are enough for one request; answers the first one left. */
+function addFrom(
+  lines: Lines,
   names: Names,
   actions: readonly Action[],
   start: number,
   only: string | undefined,
-): { lines: Buffer; end: number } {
-  const lines = new Lines();
+): number {
   let end = start;
   for (; end < actions.length && (end === start || lines.length < MOST_BYTES); end += 1) {
     const { op, index, id, over, text } = actions[end] as Action;
@@ -66,13 +74,27 @@ function linesFrom(
     lines.add(JSON.stringify({ [OPS[op]]: version ? { ...where, ...version } : where }));
     if (text !== undefined) lines.add(text);
   }
-  return { lines: lines.bytes, end };
+  return end;
 }
 
-/** Written straight into bytes: as one long string, all of them would be copied three times on their way out. */
+/**
+ * Written straight into bytes: as one long string, all of them would be copied three times on their way out. The memory is
+ * kept for the next ones, since what was never touched before costs more than what is written into it.
+ */
 class Lines {
-  private buffer = Buffer.allocUnsafe(1024 * 1024);
+  private static readonly spare: Buffer[] = [];
   length = 0;
+
+  private constructor(private buffer: Buffer) {}
+
+  static empty(): Lines {
+    return new Lines(Lines.spare.pop() ?? Buffer.allocUnsafe(1024 * 1024));
+  }
+
+  /** Nobody may use the bytes any more. */
+  reuse(): void {
+    if (this.buffer.length <= MOST_SPARE_BYTES && Lines.spare.length < MOST_SPARE) Lines.spare.push(this.buffer);
+  }
 
   add(line: string): void {
     const most = this.length + line.length * MOST_BYTES_A_UNIT + 1;

@@ -1,3 +1,4 @@
+import { setTimeout as delay } from 'node:timers/promises';
 import type { Clock } from '../clock.js';
 import type { Offsets, Topic } from '../event-log/event-log.js';
 import type { Version } from './elasticsearch-bulk.js';
@@ -10,6 +11,13 @@ import { GenerationLost, GenerationSealed } from './read-model.js';
 const MOST_ATTEMPTS = 50;
 
 /**
+ * Who writes again at once leaves no moment to the others, who have to read first what he wrote: so long everyone who met
+ * others lets them go before, up to so long a time.
+ */
+const CONTENDED_MS = 1_000;
+const YIELD_MS = 10;
+
+/**
  * How far the log is in one generation: one document for all partitions, which every writer replaces only in the version
  * that it has read. So progress never goes backward and never skips, nobody writes to what was set back or made anew
  * without noticing, and a seal that writes the document once has the last word over every write under way.
@@ -17,6 +25,7 @@ const MOST_ATTEMPTS = 50;
 export class ProgressKeeper {
   private known: { readonly value: Nexts; readonly version: Version } | undefined;
   private queue: Nexts[] = [];
+  private contendedUntil = 0;
   private readonly write = coalesced(() => this.writeQueued());
 
   constructor(
@@ -67,8 +76,10 @@ export class ProgressKeeper {
   }
 
   private async writeQueued(): Promise<Nexts> {
+    if (performance.now() < this.contendedUntil) await delay(Math.random() * YIELD_MS);
     const queued = this.queue.splice(0);
     for (let attempt = 0; attempt < MOST_ATTEMPTS; attempt += 1) {
+      if (attempt > 0) this.contendedUntil = performance.now() + CONTENDED_MS;
       const { value, version } = this.known ?? (await this.stored());
       const wanted = queued.reduce(later, value);
       if (wanted === value) await this.requireOpen();

@@ -193,8 +193,15 @@ export class EmbeddedReadModel implements ReadModel {
   }
 }
 
+/**
+ * So much of the file is read where the system has it, without a copy: SQLite maps 2 GiB at most. Not the log's, for a
+ * page that the disk cannot read ends the process then. What is here can be made anew.
+ */
+const MAPPED_BYTES = 2 ** 31;
+
 function generationIn(db: DatabaseSync, { retention = KEEP_ALL }: EmbeddedReadModelOptions): EmbeddedGeneration {
   try {
+    db.exec(`PRAGMA mmap_size = ${MAPPED_BYTES}`);
     return new EmbeddedGeneration(db, retention);
   } catch (error) {
     db.close();

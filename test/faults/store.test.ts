@@ -2,6 +2,7 @@ import { randomBytes } from 'node:crypto';
 import { copyFileSync, readdirSync, readFileSync, rmSync, statSync, truncateSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { StoreUnusable } from '../../src/event-log/event-log.js';
+import { until } from '../contract/harness.js';
 import { startService } from '../support/service.js';
 import { Client } from './client.js';
 import {
@@ -132,6 +133,16 @@ describe('a log whose records were altered', () => {
 
     // The records before it: the one of the first publish, and those of the bulk.
     expectRefusal(await startedOn(folder), folder.log, 'audit/0', 'record 124 was altered');
+  });
+
+  test('ends a start whole: nothing of it goes on in the process', async () => {
+    flipBit(folder.log, '"org-created"');
+    const timers = () => process.getActiveResourcesInfo().filter((resource) => resource === 'Timeout').length;
+    const before = timers();
+
+    await expect(startService({ dataDir: folder.dataDir })).rejects.toThrow('was altered');
+
+    await until(() => timers() <= before, 'the last timer has run out');
   });
 
   test('ends a start on an altered change of an organization, whether or not it is indexed', async () => {

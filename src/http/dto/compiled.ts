@@ -9,13 +9,16 @@ import { FORMATS, ruleNames } from './shape.js';
 const MOST_FAULTS = 100;
 
 /**
- * Compiles a shape once into a function that answers all faults of a value; none for a value of the shape. It follows
- * the same rules as class-validator on the same class, at a fraction of the cost. All members are named; others are
- * refused.
+ * Compiles a shape, when the first value comes, into a function that answers all faults of a value; none for a value of
+ * the shape. It follows the same rules as class-validator on the same class, at a fraction of the cost. All members are
+ * named; others are refused.
  */
 export function compileShape(shape: new () => object): (value: unknown) => FieldFault[] {
-  const validate = compile(shape);
-  return (value) => (validate(value) ? [] : faultsOf(validate.errors ?? []));
+  let validate: ValidateFunction | undefined;
+  return (value) => {
+    validate ??= compile(shape);
+    return validate(value) ? [] : faultsOf(validate.errors ?? []);
+  };
 }
 
 /** The JSON Schemas of all shapes loaded so far, by class name. */
@@ -31,7 +34,9 @@ export function shapeSchemas(refPointerPrefix: string): Record<string, Record<st
 }
 
 function compile(shape: new () => object): ValidateFunction {
-  const ajv = new Ajv({ allErrors: true, strict: true, strictRequired: false, strictTypes: false });
+  // The schemas are the program's own: to check them against the schema of schemas costs more than to compile them.
+  const own = { meta: false, validateSchema: false };
+  const ajv = new Ajv({ allErrors: true, strict: true, strictRequired: false, strictTypes: false, ...own });
   for (const [name, format] of Object.entries(FORMATS)) ajv.addFormat(name, format);
   return ajv.compile({ definitions: shapeSchemas('#/definitions/'), $ref: `#/definitions/${shape.name}` });
 }
