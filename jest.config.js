@@ -9,9 +9,11 @@ const base = {
   // Long: a machine that stands still for a while is no fault of the service. What hangs is found all the same.
   testTimeout: process.env.CI ? 600_000 : 120_000,
   maxWorkers: 2,
+  // What a suite loaded stays in its worker: collecting it again and again costs more than a new worker now and then.
+  workerIdleMemoryLimit: '600MB',
 };
 
-const { maxWorkers, testTimeout, ...project } = base;
+const { maxWorkers, workerIdleMemoryLimit, testTimeout, ...project } = base;
 
 const testSequencer = '<rootDir>/test/support/longest-first.cjs';
 
@@ -27,7 +29,6 @@ const ON_BOTH_STORES = [
   'errors',
   'eventlogs',
   'export',
-  'freshness',
   'groups',
   'idempotency',
   'invitation-accept',
@@ -83,4 +84,4 @@ const projects = [
  * Three projects: only the last two start containers, once for both of them. A function, because other
  * configurations spread this export to get the options alone: `{ ...main, testMatch: [...] }`.
  */
-export default Object.assign(() => ({ projects, maxWorkers, testTimeout, testSequencer }), base);
+export default Object.assign(() => ({ projects, maxWorkers, workerIdleMemoryLimit, testTimeout, testSequencer }), base);
