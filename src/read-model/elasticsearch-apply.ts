@@ -83,11 +83,11 @@ async function applyCreates(target: Target, entries: readonly Entry<Create>[], c
   const kept = entries.filter(({ write }) => !isExpired(target, write));
   const pointers = kept
     .filter(({ write }) => isKeyed(write))
-    .map(({ write, at }) => ({ write, at, location: pointerOf(target, write), text: pointerText(write) }));
+    .map((entry) => ({ ...entry, location: pointerOf(target, entry.write), text: pointerText(entry.write) }));
   await createAll(target, pointers, (write, found) => judge(target, write, found), codes);
   const documents = kept
     .filter(({ at }) => codes[at] === 'applied')
-    .map(({ write, at }) => ({ write, at, location: locationOf(target, write), text: storedText(write) }));
+    .map((entry) => ({ ...entry, location: locationOf(target, entry.write), text: storedText(entry.write) }));
   await createAll(target, documents, (write, found) => judgeDocument(target, write, found), codes);
 }
 
@@ -127,8 +127,8 @@ async function createAll(
   }
 }
 
-function actionOf({ location: { index, id }, text, over }: Creation): Action {
-  return over ? { index, id, op: 'put', over, text } : { index, id, op: 'create', text };
+function actionOf({ location, text, over }: Creation): Action {
+  return over ? { ...location, op: 'put', over, text } : { ...location, op: 'create', text };
 }
 
 /** Notes what is decided, and answers what is to be tried again. */

@@ -38,22 +38,10 @@ export function monthIn(id: string): string | undefined {
   return UUID_V7.test(id) ? monthOf(Number.parseInt(id.slice(0, 8) + id.slice(9, 13), 16)) : undefined;
 }
 
-/** The month that was asked for last: nearly all events are of the same one. */
-let last = { from: 0, to: 0, name: '' };
-
 /** `YYYY.MM` */
 export function monthOf(ms: number): string {
-  if (ms >= last.from && ms < last.to) return last.name;
   const time = new Date(ms);
-  const [year, month] = [time.getUTCFullYear(), time.getUTCMonth()];
-  const name = `${String(year).padStart(4, '0')}.${String(month + 1).padStart(2, '0')}`;
-  last = { from: firstOf(year, month), to: firstOf(year, month + 1), name };
-  return name;
-}
-
-/** `Date.UTC` takes the years to 99 for those of the last century. */
-function firstOf(year: number, month: number): number {
-  return new Date(0).setUTCFullYear(year, month, 1);
+  return `${String(time.getUTCFullYear()).padStart(4, '0')}.${String(time.getUTCMonth() + 1).padStart(2, '0')}`;
 }
 
 /** Where a document of a kind that is stored by month belongs. */
@@ -69,13 +57,9 @@ export function partitionName({ topic, partition }: { readonly topic: Topic; rea
 export function checkWrite(write: Write): void {
   const { fields } = KINDS[write.kind] as Kind;
   const { offset, ordinal, time, partition } = write.place;
-  const { isSafeInteger } = Number;
-  const isWhole = isSafeInteger(offset) && isSafeInteger(ordinal) && isSafeInteger(time) && isSafeInteger(partition);
-  if (!isWhole) throw new Error('a place is of whole numbers');
-  if (write.op === 'delete') return;
-  for (const field of Object.keys(write.fields)) {
+  if (![offset, ordinal, time, partition].every(Number.isSafeInteger)) throw new Error('a place is of whole numbers');
+  for (const [field, value] of Object.entries(write.op === 'delete' ? {} : write.fields)) {
     if (!Object.hasOwn(fields, field)) throw new Error(`${write.kind} has no field ${field}`);
-    const value = write.fields[field];
     if (value === undefined) continue;
     const fits = fields[field] === 'time' ? Number.isSafeInteger(value) : typeof value === 'string';
     if (!fits) throw new Error(`${field} of ${write.kind} is a ${fields[field]}`);
@@ -84,12 +68,13 @@ export function checkWrite(write: Write): void {
 
 /** The document as JSON on one line. */
 export function storedText(write: Write): string {
-  if (write.op === 'delete') return JSON.stringify({ ...placed(write), deleted: true, fields: {}, source: '' });
-  const { org, id, place, fields, source } = write;
-  const { offset, ordinal, time } = place;
+  const content = write.op === 'delete' ? { deleted: true, fields: {}, source: '' } : contentOf(write);
+  return JSON.stringify({ ...placed(write), ...content });
+}
+
+function contentOf(write: Exclude<Write, { readonly op: 'delete' }>) {
   const hash = write.op === 'create' ? write.hash : undefined;
-  // In one piece, which costs a third less than to put it together: this is what a projector does most.
-  return JSON.stringify({ org, id, partition: partitionName(place), offset, ordinal, time, hash, fields, source });
+  return { ...(hash !== undefined && { hash }), fields: write.fields, source: write.source };
 }
 
 /** What tells of a keyed event where it stands, what it is, and when it expires. */
