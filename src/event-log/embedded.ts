@@ -2,6 +2,7 @@ import type { DatabaseSync } from 'node:sqlite';
 import { type Clock, systemClock } from '../clock.js';
 import { ControlError } from '../errors.js';
 import { openExclusive, sqliteFault, unusable } from '../sqlite.js';
+import { together } from '../together.js';
 import { type Append, AppendQueue } from './append-queue.js';
 import type { Backup, Snapshot } from './backup.js';
 import { snapshotOf } from './embedded-backup.js';
@@ -206,19 +207,13 @@ export class EmbeddedEventLog implements EventLog, Backup {
   async consume(topic: Topic, consumer: Consumer, signal: AbortSignal): Promise<void> {
     const partitions = this.tablesOf(topic).map((_, partition) => partition);
     const from = await consumer.assigned(partitions);
-    const stop = new AbortController();
-    const either = AbortSignal.any([signal, stop.signal]);
-    const loops = partitions.map(async (partition) => {
-      try {
-        for await (const batch of this.batches(topic, [partition], from, either)) await consumer.handle(batch);
-      } catch (error) {
-        stop.abort();
-        throw error;
-      }
-    });
-    const ends = await Promise.allSettled(loops);
-    const failed = ends.find((end) => end.status === 'rejected');
-    if (failed) throw failed.reason;
+    const loop = async (partition: number, either: AbortSignal) => {
+      for await (const batch of this.batches(topic, [partition], from, either)) await consumer.handle(batch);
+    };
+    await together(
+      signal,
+      partitions.map((partition) => (either) => loop(partition, either)),
+    );
   }
 
   private async *batches(

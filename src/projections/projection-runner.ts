@@ -9,6 +9,7 @@ import type { ProgressFeed, RecordOutcome } from '../progress/progress-feed.js';
 import type { Outcome, Write } from '../read-model/document.js';
 import { GenerationLost, GenerationSealed, type ReadModel } from '../read-model/read-model.js';
 import { untilDone } from '../retry.js';
+import { together } from '../together.js';
 import { inSpan } from '../tracing.js';
 import type { Project, Projection } from './projection.js';
 import { Refresher } from './refresher.js';
@@ -71,20 +72,19 @@ export class ProjectionRunner {
   async run(signal: AbortSignal): Promise<void> {
     const { topic } = this.projection;
     await this.aim(signal);
-    const repeating = this.repeat(signal);
     while (!signal.aborted) {
       try {
-        await this.consume(signal);
+        await together(signal, [(all) => this.consume(all), (all) => this.repeat(all)]);
       } catch (error) {
         if (!(error instanceof GenerationLost)) throw error;
         this.logger.error({ err: error, topic }, 'the read model lost what it had; it is filled again from the log');
         // Not caught up until everything that may have been acknowledged before is there again.
         this.started = false;
+        this.marks.clear();
         await this.aim(signal);
       }
     }
     this.refresher.stop();
-    await repeating;
   }
 
   private async aim(signal: AbortSignal): Promise<void> {
@@ -143,7 +143,7 @@ export class ProjectionRunner {
     const { writes, unreadable } = this.project(batch, mark.indexed);
     if (batch.next <= mark.indexed) return;
     await this.bury(unreadable, signal);
-    const outcomes = await this.untilDone(signal, () => this.apply(batch, writes, mark.indexed));
+    const outcomes = await this.untilDone(signal, () => this.apply(batch, writes, mark));
     if (!outcomes) return;
     mark.indexed = batch.next;
     this.lastIndexedTime = batch.records.at(-1)?.time ?? this.lastIndexedTime;
@@ -170,19 +170,28 @@ export class ProjectionRunner {
   }
 
   /** A generation that is sealed is waited for: the one that follows it goes on from the same place. */
-  private async apply(batch: Batch, writes: readonly Write[], done: number): Promise<Outcome[]> {
-    const { topic } = this.projection;
+  private async apply({ partition, next }: Batch, writes: readonly Write[], { indexed }: Mark): Promise<Outcome[]> {
     for (;;) {
       try {
-        return await this.model.apply(topic, writes, { [batch.partition]: batch.next });
+        return await this.model.apply(this.projection.topic, writes, { [partition]: next }, { [partition]: indexed });
       } catch (error) {
         if (!(error instanceof GenerationSealed)) throw error;
         await delay(SEALED_MS);
-        const { generation, next } = await this.model.progress(topic);
-        this.generation = generation;
-        if ((next[batch.partition] ?? 0) < done) throw new GenerationLost('the new generation is behind the old one');
+        await this.follow();
       }
     }
+  }
+
+  /** Goes on in the generation that is live now. Throws `GenerationLost` where that has not what was indexed before. */
+  private async follow(): Promise<void> {
+    const { indexed } = this;
+    const { generation, next } = await this.model.progress(this.projection.topic);
+    for (const [partition, offset] of Object.entries(indexed)) {
+      if ((next[Number(partition)] ?? 0) < offset) {
+        throw new GenerationLost(`generation ${generation} of the read model is behind the one before it`);
+      }
+    }
+    this.generation = generation;
   }
 
   /** Announces at once where what is applied is searchable, or else as soon as it is. */
@@ -200,12 +209,12 @@ export class ProjectionRunner {
   }
 
   /** Notes what is applied now; the answer announces it, once it is searchable. */
-  private searchableLater(): () => Promise<void> {
-    const generation = this.generation;
+  private searchableLater(): (generation: number) => Promise<void> {
+    const before = this.generation;
     const applied = [...this.marks].map(([partition, mark]) => ({ partition, mark, told: mark.told }));
-    return async () => {
-      // What this refresh made searchable is in a generation that is not served any more.
-      if (generation !== this.generation) return this.refresher.request(false);
+    return async (generation) => {
+      // What this refresh made searchable may be in another generation than what was applied.
+      if (generation !== before || generation !== this.generation) return this.refresher.request(false);
       for (const { partition, mark, told } of applied) {
         if (this.marks.get(partition) !== mark || mark.searchable >= told) continue;
         mark.searchable = told;
@@ -238,9 +247,10 @@ export class ProjectionRunner {
       await delay(REPEAT_MS, undefined, { signal, ref: false }).catch(() => undefined);
       if (signal.aborted || this.marks.size === 0) continue;
       try {
-        this.generation = (await this.model.progress(this.projection.topic)).generation;
+        await this.follow();
         for (const partition of [...this.marks.keys()]) await this.announce(partition);
       } catch (error) {
+        if (error instanceof GenerationLost) throw error;
         this.logger.warn({ err: error, topic: this.projection.topic }, 'the progress could not be announced again');
       }
     }

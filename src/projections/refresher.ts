@@ -14,8 +14,8 @@ export class Refresher {
 
   constructor(
     private readonly model: ReadModel,
-    /** What has been applied at this moment, and what to do once that is searchable. */
-    private readonly snapshot: () => () => Promise<void>,
+    /** What has been applied at this moment, and what to do once that is searchable in a generation. */
+    private readonly snapshot: () => (generation: number) => Promise<void>,
     private readonly logger: Logger,
   ) {}
 
@@ -44,8 +44,7 @@ export class Refresher {
     this.lastStart = performance.now();
     const done = this.snapshot();
     try {
-      await this.model.refresh();
-      await done();
+      await done(await this.model.refresh());
     } catch (error) {
       this.logger.error({ err: error }, 'what was applied could not be made searchable; trying again');
       this.schedule(this.lastStart + this.model.refreshMs.idle);

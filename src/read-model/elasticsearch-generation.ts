@@ -43,7 +43,7 @@ export class ElasticsearchGeneration implements Generation {
     this.hasEnded = true;
   }
 
-  async apply(topic: Topic, writes: readonly Write[], progress: Offsets): Promise<Outcome[]> {
+  async apply(topic: Topic, writes: readonly Write[], progress: Offsets, from?: Offsets): Promise<Outcome[]> {
     if (this.hasEnded) throw new GenerationLost(`generation ${this.number} takes nothing here any more`);
     for (const write of writes) checkWrite(write);
     try {
@@ -52,7 +52,7 @@ export class ElasticsearchGeneration implements Generation {
       const indices = indicesOf(writes);
       const codes = await this.write(indices, (target) => applyWrites(target, writes));
       // Where somebody else carried a partition before, what he applied may not be searchable yet.
-      this.searchable.addOthers(await this.keeper.advance(topic, progress));
+      this.searchable.addOthers(await this.keeper.advance(topic, progress, from));
       this.isSealed = false;
       this.noteApplied(indices, appliedBounds(topic, writes, progress));
       return writes.map(({ id }, at) => ({ code: codes[at] ?? 'applied', id }));
@@ -70,8 +70,9 @@ export class ElasticsearchGeneration implements Generation {
     return { generation: this.number, next: Object.fromEntries(next) };
   }
 
-  refresh(): Promise<void> {
-    return this.searchable.refresh();
+  async refresh(): Promise<number> {
+    await this.searchable.refresh();
+    return this.number;
   }
 
   async sweep(signal: AbortSignal): Promise<number> {

@@ -23,8 +23,8 @@ const YIELD_MS = 10;
  * without noticing, and a seal that writes the document once has the last word over every write under way.
  */
 export class ProgressKeeper {
-  private known: { readonly value: Nexts; readonly version: Version } | undefined;
-  private queue: Nexts[] = [];
+  private known: Stored | undefined;
+  private queue: Advance[] = [];
   private contendedUntil = 0;
   private readonly write = coalesced(() => this.writeQueued());
 
@@ -51,16 +51,17 @@ export class ProgressKeeper {
 
   /**
    * Resolves when what is stored is at least this, with what these partitions stood at before. Throws `GenerationLost`
-   * where the generation is gone or was set back, `GenerationSealed` while nothing may be written to it.
+   * where the generation is gone, was set back, or does not stand at `from` yet; `GenerationSealed` while nothing may be
+   * written to it.
    */
-  async advance(topic: Topic, next: Offsets): Promise<Nexts> {
-    const named = Object.entries(next).map(([partition, offset]): [string, number] => [
-      partitionName({ topic, partition: Number(partition) }),
-      offset,
-    ]);
-    this.queue.push(Object.fromEntries(named));
+  async advance(topic: Topic, next: Offsets, from: Offsets = {}): Promise<Nexts> {
+    const one = { next: named(topic, next), from: named(topic, from) };
+    this.queue.push(one);
     const before = await this.write();
-    return Object.fromEntries(named.map(([partition]) => [partition, before[partition] ?? 0]));
+    if (!isReached(one.from, before)) {
+      throw new GenerationLost(`generation ${this.generation} of the read model is not as far as it was`);
+    }
+    return Object.fromEntries(Object.keys(one.next).map((partition) => [partition, before[partition] ?? 0]));
   }
 
   /** Throws what `advance` throws, and writes nothing. */
@@ -80,12 +81,18 @@ export class ProgressKeeper {
     const queued = this.queue.splice(0);
     for (let attempt = 0; attempt < MOST_ATTEMPTS; attempt += 1) {
       if (attempt > 0) this.contendedUntil = performance.now() + CONTENDED_MS;
-      const { value, version } = this.known ?? (await this.stored());
-      const wanted = queued.reduce(later, value);
+      const { value, version } = await this.thatReaches(queued);
+      const wanted = queued.filter(({ from }) => isReached(from, value)).reduce(later, value);
       if (wanted === value) await this.requireOpen();
       if (wanted === value || (await this.replace(wanted, version))) return value;
     }
     throw new ElasticsearchFault('others kept writing the progress of the read model', 409, 'progress_contended');
+  }
+
+  /** What is known to be stored; where that is not as far as somebody says, others may have written since. */
+  private async thatReaches(queued: readonly Advance[]): Promise<Stored> {
+    const { known } = this;
+    return known && queued.every(({ from }) => isReached(from, known.value)) ? known : this.stored();
   }
 
   /** Whether it was written; where it was not, what is known now is what is there. */
@@ -104,7 +111,7 @@ export class ProgressKeeper {
     }
   }
 
-  private async stored(): Promise<{ value: Nexts; version: Version }> {
+  private async stored(): Promise<Stored> {
     const { names } = this.catalog;
     try {
       return await readState(this.es, names.progress(this.generation), 'progress');
@@ -131,8 +138,30 @@ export class ProgressKeeper {
   }
 }
 
+interface Stored {
+  readonly value: Nexts;
+  readonly version: Version;
+}
+
+interface Advance {
+  readonly next: Nexts;
+  /** Where these partitions must stand at least. */
+  readonly from: Nexts;
+}
+
+function named(topic: Topic, offsets: Offsets): Nexts {
+  const entries = Object.entries(offsets);
+  return Object.fromEntries(
+    entries.map(([partition, offset]) => [partitionName({ topic, partition: Number(partition) }), offset]),
+  );
+}
+
+function isReached(from: Nexts, stored: Nexts): boolean {
+  return Object.entries(from).every(([partition, offset]) => (stored[partition] ?? 0) >= offset);
+}
+
 /** The one itself where the other has nothing later. */
-function later(one: Nexts, other: Nexts): Nexts {
-  const ahead = Object.entries(other).filter(([partition, next]) => (one[partition] ?? -1) < next);
+function later(one: Nexts, { next }: Advance): Nexts {
+  const ahead = Object.entries(next).filter(([partition, next]) => (one[partition] ?? -1) < next);
   return ahead.length === 0 ? one : { ...one, ...Object.fromEntries(ahead) };
 }

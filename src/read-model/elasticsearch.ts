@@ -112,8 +112,8 @@ export class ElasticsearchReadModel implements ReadModel {
     return steadyRead(() => countByValue(this.reader, kind, org));
   }
 
-  async apply(topic: Topic, writes: readonly Write[], progress: Offsets): Promise<Outcome[]> {
-    return this.written((generation) => generation.apply(topic, writes, progress));
+  async apply(topic: Topic, writes: readonly Write[], progress: Offsets, from?: Offsets): Promise<Outcome[]> {
+    return this.written((generation) => generation.apply(topic, writes, progress, from));
   }
 
   /** From now on this process writes to what is live; where nothing is any more, an empty generation is made. */
@@ -128,7 +128,7 @@ export class ElasticsearchReadModel implements ReadModel {
     }
   }
 
-  async refresh(): Promise<void> {
+  async refresh(): Promise<number> {
     return this.written((generation) => generation.refresh());
   }
 

@@ -33,8 +33,9 @@ export class EmbeddedGeneration implements Generation {
     );
   }
 
-  async apply(topic: Topic, writes: readonly Write[], progress: Offsets): Promise<Outcome[]> {
+  async apply(topic: Topic, writes: readonly Write[], progress: Offsets, from: Offsets = {}): Promise<Outcome[]> {
     return this.transaction(() => {
+      this.requireReached(topic, from);
       const outcomes = writes.map((write) => ({ code: this.tables[write.kind].apply(write), id: write.id }));
       this.know(writes);
       for (const [partition, next] of Object.entries(progress)) this.advance.run(topic, Number(partition), next);
@@ -69,8 +70,9 @@ export class EmbeddedGeneration implements Generation {
   }
 
   /** What is committed is found at once. */
-  async refresh(): Promise<void> {
+  async refresh(): Promise<number> {
     this.open();
+    return this.number;
   }
 
   async sweep(signal: AbortSignal): Promise<number> {
@@ -113,6 +115,16 @@ export class EmbeddedGeneration implements Generation {
 
   close(): void {
     if (this.database.isOpen) this.database.close();
+  }
+
+  private requireReached(topic: Topic, from: Offsets): void {
+    const partitions = Object.entries(from);
+    if (partitions.length === 0) return;
+    const reached = this.reached()[topic] ?? {};
+    for (const [partition, offset] of partitions) {
+      if ((reached[Number(partition)] ?? 0) < offset)
+        throw new GenerationLost('the generation is not as far as it was');
+    }
   }
 
   /** A partition that has documents is known by its progress, also before it has made any. */

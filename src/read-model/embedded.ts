@@ -78,16 +78,16 @@ export class EmbeddedReadModel implements ReadModel {
     return this.ofLive((live) => live.count(kind, org));
   }
 
-  async apply(topic: Topic, writes: readonly Write[], progress: Offsets): Promise<Outcome[]> {
+  async apply(topic: Topic, writes: readonly Write[], progress: Offsets, from?: Offsets): Promise<Outcome[]> {
     if (this.isSealed) throw new GenerationSealed('another generation is about to take the place of the live one');
-    return this.live.apply(topic, writes, progress);
+    return this.live.apply(topic, writes, progress, from);
   }
 
   async progress(topic: Topic): Promise<Progress> {
     return this.live.progress(topic);
   }
 
-  async refresh(): Promise<void> {
+  async refresh(): Promise<number> {
     return this.live.refresh();
   }
 

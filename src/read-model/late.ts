@@ -46,15 +46,15 @@ export class LateReadModel implements ReadModel {
     return this.now().count(kind, org);
   }
 
-  async apply(topic: Topic, writes: readonly Write[], progress: Offsets): Promise<Outcome[]> {
-    return this.now().apply(topic, writes, progress);
+  async apply(topic: Topic, writes: readonly Write[], progress: Offsets, from?: Offsets): Promise<Outcome[]> {
+    return this.now().apply(topic, writes, progress, from);
   }
 
   async progress(topic: Topic): Promise<Progress> {
     return this.now().progress(topic);
   }
 
-  async refresh(): Promise<void> {
+  async refresh(): Promise<number> {
     return this.now().refresh();
   }
 

@@ -64,19 +64,20 @@ export interface Generation {
    * expired counts as absent: creating it has no effect, and creating its identifier anew takes its place.
    *
    * Resolves with one outcome a write, in order. Durability is that of the read model: what is lost with it is in the
-   * log. `progress` names only the partitions that moved on.
+   * log. `progress` names only the partitions that moved on, and `from` where the caller knows them to have been: so an
+   * empty generation that took the place of a lost one is not taken for it, and progress never skips anything.
    *
-   * Throws `GenerationLost` when the generation is not there any more, or its progress is not what this handle knows of it
-   * (somebody removed it, or the whole store): then ask `progress` and go on from there. Throws `GenerationSealed` while
-   * another is about to take its place.
+   * Throws `GenerationLost` when the generation is not there any more, or its progress is before `from`, or not what this
+   * handle knows of it (somebody removed it, or the whole store): then progress stays as it was; ask `progress` and go on
+   * from there. Throws `GenerationSealed` while another is about to take its place.
    */
-  apply(topic: Topic, writes: readonly Write[], progress: Offsets): Promise<Outcome[]>;
+  apply(topic: Topic, writes: readonly Write[], progress: Offsets, from?: Offsets): Promise<Outcome[]>;
 
   /** What is applied of a topic. The authority on where a projector goes on. */
   progress(topic: Topic): Promise<Progress>;
 
-  /** Makes everything applied before the call searchable. */
-  refresh(): Promise<void>;
+  /** Makes everything applied before the call searchable. Resolves with the number of the generation that it is in. */
+  refresh(): Promise<number>;
 
   /**
    * Frees the room of documents that have expired; reads do not show them before either. Stops early when the signal

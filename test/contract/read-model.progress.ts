@@ -1,3 +1,4 @@
+import { GenerationLost } from '../../src/read-model/read-model.js';
 import { answersOf, fill } from './read-model.answers.js';
 import {
   allItems,
@@ -50,6 +51,46 @@ export function progressCases({ it }: ModelCases): void {
     await model.apply('audit', [], { 0: 5, 1: 15 });
 
     expect(nextOf(await model.progress('audit'), 0, 1)).toEqual([10, 15]);
+  });
+
+  it('moves on from where the caller knows it to be, or from farther', async ({ model }) => {
+    await model.apply('audit', [], { 0: 3, 1: 8 });
+
+    await model.apply('audit', [event(4)], { 0: 5 }, { 0: 3 });
+    await model.apply('audit', [], { 0: 6, 1: 9 }, { 0: 4, 1: 2 });
+
+    expect(nextOf(await model.progress('audit'), 0, 1)).toEqual([6, 9]);
+  });
+
+  it('moves nothing where it is not as far as the caller knows it to be', async ({ model }) => {
+    await model.apply('audit', [], { 0: 3 });
+    await model.apply('control', [], { 0: 50, 1: 50 });
+
+    for (const from of [{ 0: 4 }, { 1: 1 }, { 0: 3, 1: 1 }]) {
+      const refused = model.apply('audit', [event(4)], { 0: 5, 1: 5 }, from);
+      await expect(refused).rejects.toThrow(GenerationLost);
+    }
+
+    expect(nextOf(await model.progress('audit'), 0, 1)).toEqual([3, 0]);
+    await model.apply('audit', [event(4)], { 0: 5 }, { 0: 3 });
+    expect(nextOf(await model.progress('audit'), 0)).toEqual([5]);
+  });
+
+  it('refuses one who knows it to be farther, and not those who apply at the same time', async ({ model }) => {
+    const all = await Promise.allSettled([
+      model.apply('audit', [], { 0: 5 }, { 0: 4 }),
+      model.apply('audit', [], { 1: 5 }, { 1: 0 }),
+      model.apply('control', [], { 0: 5 }),
+    ]);
+
+    expect(all.map(({ status }) => status)).toEqual(['rejected', 'fulfilled', 'fulfilled']);
+    expect(nextOf(await model.progress('audit'), 0, 1)).toEqual([0, 5]);
+  });
+
+  it('names in a refresh the generation that the progress is of', async ({ model }) => {
+    expect(await model.refresh()).toBe((await model.progress('audit')).generation);
+    await rebuild(model, (next) => next.refresh());
+    expect(await model.refresh()).toBe((await model.progress('audit')).generation);
   });
 
   it('keeps the progress of each topic', async ({ model }) => {

@@ -134,7 +134,7 @@ describe('carrying the log into the read model', () => {
 
   it('has caught up when searches find what was there, not when it is only written', async () => {
     const refreshes: (() => void)[] = [];
-    const refresh = () => new Promise<void>((resolve) => refreshes.push(resolve));
+    const refresh = () => new Promise<number>((resolve) => refreshes.push(() => resolve(1)));
     const slow = new Proxy(model, {
       get: (target, name) => {
         if (name === 'refresh') return refresh;
@@ -155,6 +155,77 @@ describe('carrying the log into the read model', () => {
     refreshes.shift()?.();
     await reached(1);
     expect(runner.status).toEqual({ caughtUp: true });
+  });
+
+  describe('when an empty read model takes the place of the one that had everything', () => {
+    let lost: EmbeddedReadModel;
+
+    beforeEach(async () => {
+      lost = model;
+      await log.append([event('a'), event('b')]);
+    });
+
+    afterEach(() => lost.close());
+
+    /** The model as it is at each call, behind which it can be exchanged. */
+    function startOnCurrent(refreshMs = lost.refreshMs): void {
+      const current = new Proxy(lost, {
+        get: (_, name) => {
+          if (name === 'refreshMs') return refreshMs;
+          const value = Reflect.get(model, name, model);
+          return typeof value === 'function' ? value.bind(model) : value;
+        },
+      });
+      start(current);
+    }
+
+    async function exchange(): Promise<void> {
+      const [file, logId] = [join(folder, 'empty.db'), log.id];
+      const empty = await EmbeddedReadModel.open({ file, logId });
+      await rebuilt(empty);
+      model = empty;
+    }
+
+    /** Empty as before, and of the next number. */
+    async function rebuilt(empty: EmbeddedReadModel): Promise<void> {
+      const next = await empty.begin();
+      await next.seal(1_000);
+      await next.promote();
+    }
+
+    const all = async (...names: string[]) =>
+      (await Promise.all(names.map((name) => model.get('auditevent', 'acme', name)))).map((found) => found?.id);
+
+    it('fills it though nothing is written', async () => {
+      startOnCurrent();
+      await reached(2);
+      await exchange();
+      updates.length = 0;
+      await until(() => updates.some(({ generation, searchable }) => generation === 2 && searchable === 2));
+      expect(await all('a', 'b')).toEqual(['a', 'b']);
+    });
+
+    it('fills it before it goes on with what is written', async () => {
+      startOnCurrent();
+      await reached(2);
+      await exchange();
+      await log.append([event('c')]);
+      await reached(3);
+      expect(await all('a', 'b', 'c')).toEqual(['a', 'b', 'c']);
+    });
+
+    it('never says of the one what is true of the other', async () => {
+      startOnCurrent({ waited: 300, idle: 300 });
+      await reached(2);
+      await log.append([event('c')]);
+      await until(() => runner.indexed[0] === 3);
+      await exchange();
+      const before = updates.length;
+      await reached(3);
+      expect(await all('a', 'b', 'c')).toEqual(['a', 'b', 'c']);
+      const said = updates.slice(before).filter(({ searchable }) => searchable === 3);
+      expect(said.map(({ generation }) => generation)).not.toContain(1);
+    });
   });
 
   it('tries a failed write again until it works, and skips nothing', async () => {
