@@ -1,6 +1,7 @@
 import type { Logger } from 'pino';
 import type { Clock } from './clock.js';
 import type { ClusterConfig } from './config-cluster.js';
+import type { Topic } from './event-log/event-log.js';
 import { KafkaEventLog } from './event-log/kafka.js';
 import { LateEventLog } from './event-log/late.js';
 import { LogProgressFeed } from './progress/log-feed.js';
@@ -24,7 +25,8 @@ export function openClusterStore(
   started.defer(() => log.close());
   const model = new LateReadModel('Elasticsearch', ElasticsearchReadModel.refreshMs, async () => {
     const { id } = await log.opened;
-    return ElasticsearchReadModel.open({ ...elasticsearch, logId: id, retention, clock, logger });
+    const head = (topic: Topic) => log.head(topic);
+    return ElasticsearchReadModel.open({ ...elasticsearch, logId: id, head, retention, clock, logger });
   });
   started.defer(() => model.close());
   const feed = new LogProgressFeed(log, logger);

@@ -1,8 +1,8 @@
 import type { Clock } from '../clock.js';
-import { type Elasticsearch, ElasticsearchFault, isFault, isMissing } from './elasticsearch-client.js';
+import { type Elasticsearch, ElasticsearchFault, FILLING, isFault, isMissing } from './elasticsearch-client.js';
 import { documentIndex, type Identity, type IndexSettings, keysIndex, progressIndex } from './elasticsearch-mapping.js';
 import { isMonthly, KIND_NAMES, type Names, SINGLE_KINDS } from './elasticsearch-names.js';
-import { writeFirstStates } from './elasticsearch-state.js';
+import { type Nexts, writeFirstStates } from './elasticsearch-state.js';
 import { GenerationLost } from './read-model.js';
 
 /**
@@ -21,6 +21,8 @@ export interface Entry {
   readonly isLive: boolean;
   /** Begun, and not promoted. */
   readonly isBuilding: boolean;
+  /** Live, and not to be read yet. */
+  readonly isFilling: boolean;
   /** Aliases of the index of its progress. */
   readonly aliases: readonly string[];
 }
@@ -41,19 +43,22 @@ export class Catalog {
     private readonly clock: Clock,
   ) {}
 
-  async live(): Promise<number | undefined> {
-    const answer = await this.aliasesOf(`/_alias/${this.names.liveProgress}`);
-    const [index] = Object.keys(answer);
-    return index === undefined ? undefined : this.names.generationIn(index);
+  async live(): Promise<Entry | undefined> {
+    return entriesIn(this.names, await this.aliasesOf(`/${this.names.liveProgress}/_alias`))[0];
   }
 
   /** Rejects where there is no live generation, or not this one any more. */
   async requireLive(expected?: number): Promise<number> {
-    const live = await this.live();
-    if (live === undefined)
-      throw new ElasticsearchFault('the read model is not in Elasticsearch', 503, 'no_generation');
-    if (expected === undefined || live === expected) return live;
+    const { generation } = (await this.live()) ?? noGeneration();
+    if (expected === undefined || generation === expected) return generation;
     throw new ElasticsearchFault('another generation has become the live one', 404, 'generation_replaced');
+  }
+
+  /** The live generation. Rejects where there is none, and while it is not to be read yet. */
+  async requireFilled(): Promise<number> {
+    const { generation, isFilling } = (await this.live()) ?? noGeneration();
+    if (!isFilling) return generation;
+    throw new ElasticsearchFault('the read model is being filled from the log', 503, FILLING);
   }
 
   /** What the live generation was made from. */
@@ -69,21 +74,14 @@ export class Catalog {
   }
 
   async entries(): Promise<readonly Entry[]> {
-    const answer = await this.aliasesOf(`/${this.names.everyProgress}/_alias`);
-    return Object.entries(answer).flatMap(([index, { aliases }]) => {
-      const generation = this.names.generationIn(index);
-      return generation === undefined ? [] : [this.entryOf(generation, Object.keys(aliases))];
-    });
+    return entriesIn(this.names, await this.aliasesOf(`/${this.names.everyProgress}/_alias`));
   }
 
   async entry(generation: number): Promise<Entry | undefined> {
-    const aliases = await this.aliasesOn(this.names.progress(generation));
-    return aliases && this.entryOf(generation, aliases);
-  }
-
-  private entryOf(generation: number, aliases: readonly string[]): Entry {
-    const isLive = aliases.includes(this.names.liveProgress);
-    return { generation, isLive, isBuilding: aliases.includes(this.names.building), aliases };
+    const index = this.names.progress(generation);
+    return entriesIn(this.names, await this.aliasesOf(`/${index}/_alias`)).find(
+      (entry) => entry.generation === generation,
+    );
   }
 
   /** All indices of a generation, with their aliases. */
@@ -99,12 +97,15 @@ export class Catalog {
     return found && Object.keys(found.aliases);
   }
 
-  /** Makes an empty generation that is not live. Its number is one that never was, also where everything else is lost. */
-  async create(atLeast: number): Promise<number> {
+  /**
+   * Makes an empty generation that is not live. Its number is one that never was, also where everything else is lost.
+   * `goal`: what it must have before it is read, where it is to become live as the first.
+   */
+  async create(atLeast: number, goal: Nexts = {}): Promise<number> {
     const known = (await this.entries()).map(({ generation }) => generation);
     let generation = Math.max(this.clock.now(), atLeast, ...known.map((one) => one + 1));
     while (!(await this.createProgress(generation))) generation += 1;
-    await writeFirstStates(this.es, this.names, generation);
+    await writeFirstStates(this.es, this.names, generation, goal);
     const single = SINGLE_KINDS.map((kind) =>
       this.createIndex(this.names.kind(generation, kind), documentIndex(kind, this.settings)),
     );
@@ -142,13 +143,15 @@ export class Catalog {
     await this.es.request('GET', `/_cluster/health/${index}`, { query });
   }
 
-  /** Makes a generation live where none is: whether it did. Of several at once one does. */
-  async promoteFirst(generation: number): Promise<boolean> {
+  /**
+   * Makes a generation live where none is: whether it did. Of several at once one does. With `toBeFilled` it is not read
+   * before it has reached its goal.
+   */
+  async promoteFirst(generation: number, toBeFilled: boolean): Promise<boolean> {
+    const index = this.names.progress(generation);
+    const closed: Step[] = toBeFilled ? [{ add: this.names.filling, on: index }] : [];
     try {
-      await this.change([
-        { drop: this.names.building, on: this.names.progress(generation) },
-        ...this.goLive(generation),
-      ]);
+      await this.change([{ drop: this.names.building, on: index }, ...closed, ...this.goLive(generation)]);
       return true;
     } catch (error) {
       // Only one index may be the one that is written to under a name: Elasticsearch calls a second an illegal state.
@@ -222,6 +225,21 @@ export class Catalog {
   private async aliasesOf(path: string): Promise<AliasAnswer> {
     return (await this.es.request<AliasAnswer>('GET', path).catch(noneIfMissing)) ?? {};
   }
+}
+
+function noGeneration(): never {
+  throw new ElasticsearchFault('the read model is not in Elasticsearch', 503, 'no_generation');
+}
+
+function entriesIn(names: Names, answer: AliasAnswer): Entry[] {
+  return Object.entries(answer).flatMap(([index, { aliases: found }]) => {
+    const generation = names.generationIn(index);
+    if (generation === undefined) return [];
+    const aliases = Object.keys(found);
+    const has = (alias: string) => aliases.includes(alias);
+    const { liveProgress, building, filling } = names;
+    return [{ generation, isLive: has(liveProgress), isBuilding: has(building), isFilling: has(filling), aliases }];
+  });
 }
 
 function noneIfMissing(error: unknown): undefined {

@@ -139,6 +139,9 @@ export function isConflict(error: unknown): error is ElasticsearchFault {
 }
 
 /** How long a read waits for a shard that is just starting: that of a new month, or one that moves to another node. */
+/** The type of the fault that says that a read model does not have everything yet. */
+export const FILLING = 'generation_filling';
+
 const SHARD_WAITS_MS = [50, 100, 200, 400, 800];
 
 /**
@@ -150,9 +153,10 @@ export async function steadyRead<Answer>(read: () => Promise<Answer>): Promise<A
     return await read().catch((error) => (mayBeSwapped(error) ? readWhenStarted(read) : Promise.reject(error)));
   } catch (error) {
     if (!isFault(error) || (error.status === 400 && error.type !== 'index_closed_exception')) throw error;
+    const why = error.type === FILLING ? ': it is being filled from the log' : '';
     throw new ControlError(
       'read_model_unavailable',
-      'the read model cannot be read at the moment',
+      `the read model cannot be read at the moment${why}`,
       {},
       { cause: error },
     );

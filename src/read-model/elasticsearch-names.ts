@@ -97,6 +97,11 @@ export class Names {
     return `${this.prefix}building`;
   }
 
+  /** On the progress index of a live generation that does not have everything yet which the log had when it was made. */
+  get filling(): string {
+    return `${this.prefix}filling`;
+  }
+
   /** On the progress index while its generation is sealed, in place of the writer. */
   seal(generation: number, until: number, token: string): string {
     return `${this.prefix}sealed-${generation}-${until}-${token}`;

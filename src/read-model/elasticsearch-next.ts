@@ -96,7 +96,7 @@ export class Succession {
     try {
       return await this.changed(await this.swap(seal));
     } catch (error) {
-      if ((await this.catalog.live()) === this.generation) return true;
+      if ((await this.catalog.live())?.generation === this.generation) return true;
       throw error;
     }
   }

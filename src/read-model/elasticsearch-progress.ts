@@ -4,8 +4,7 @@ import type { Offsets, Topic } from '../event-log/event-log.js';
 import type { Version } from './elasticsearch-bulk.js';
 import type { Catalog } from './elasticsearch-catalog.js';
 import { type Elasticsearch, ElasticsearchFault, isMissing } from './elasticsearch-client.js';
-import { partitionName } from './elasticsearch-document.js';
-import { coalesced, type Nexts, readState, writeState } from './elasticsearch-state.js';
+import { coalesced, type Nexts, nextsOf, readState, writeState } from './elasticsearch-state.js';
 import { GenerationLost, GenerationSealed } from './read-model.js';
 
 const MOST_ATTEMPTS = 50;
@@ -55,7 +54,7 @@ export class ProgressKeeper {
    * written to it.
    */
   async advance(topic: Topic, next: Offsets, from: Offsets = {}): Promise<Nexts> {
-    const one = { next: named(topic, next), from: named(topic, from) };
+    const one = { next: nextsOf(topic, next), from: nextsOf(topic, from) };
     this.queue.push(one);
     const before = await this.write();
     if (!isReached(one.from, before)) {
@@ -147,13 +146,6 @@ interface Advance {
   readonly next: Nexts;
   /** Where these partitions must stand at least. */
   readonly from: Nexts;
-}
-
-function named(topic: Topic, offsets: Offsets): Nexts {
-  const entries = Object.entries(offsets);
-  return Object.fromEntries(
-    entries.map(([partition, offset]) => [partitionName({ topic, partition: Number(partition) }), offset]),
-  );
 }
 
 function isReached(from: Nexts, stored: Nexts): boolean {

@@ -52,8 +52,10 @@ function checkReceived(kind: KindName): void {
   if (!(KINDS[kind] as Kind).received) throw new Error(`${kind} is not listed in the order received`);
 }
 
-async function searchableNow({ es, catalog }: Reader): Promise<{ generation: number; bounds: Bounds }> {
+async function searchableNow({ es, catalog, served }: Reader): Promise<{ generation: number; bounds: Bounds }> {
+  const vouch = served.begin();
   const { index, value } = await readState(es, catalog.names.liveProgress, 'searchable');
+  await vouch(index);
   return { generation: catalog.names.generationIn(index) ?? Number.NaN, bounds: value };
 }
 

@@ -15,6 +15,7 @@ import {
 } from './elasticsearch-document.js';
 import { isMonthly } from './elasticsearch-names.js';
 import { type Hit, matching, searchIn, typeOf } from './elasticsearch-query.js';
+import type { Served } from './elasticsearch-served.js';
 import { KINDS, type Kind, type KindName } from './kinds.js';
 import type { Retention } from './read-model.js';
 import type { Cursor, Order, Page, SearchQuery } from './search.js';
@@ -24,6 +25,7 @@ export interface Reader {
   readonly es: Elasticsearch;
   readonly catalog: Catalog;
   readonly retention: Retention;
+  readonly served: Served;
 }
 
 export function limitsOf({ retention }: Pick<Reader, 'retention'>, kind: KindName, org: string): Limits {
@@ -38,7 +40,10 @@ export async function getDocument(
   id: string,
 ): Promise<Document | undefined> {
   if (!org.isWellFormed() || !id.isWellFormed()) return undefined;
-  const stored = (await getStored(reader, kind, documentId(org, id), id))?.stored;
+  const vouch = reader.served.begin();
+  const found = await getStored(reader, kind, documentId(org, id), id);
+  await vouch(found?.location.index);
+  const stored = found?.stored;
   if (stored?.org !== org || stored.deleted) return undefined;
   return hasExpired(kind, limitsOf(reader, kind, org), stored.fields, stored.time) ? undefined : documentOf(stored);
 }
@@ -61,13 +66,12 @@ function samePlace(one: Stored, other: Stored): boolean {
   return one.partition === other.partition && one.offset === other.offset && one.ordinal === other.ordinal;
 }
 
-async function getOne({ es, catalog }: Reader, location: Location): Promise<Found | undefined> {
+async function getOne({ es }: Reader, location: Location): Promise<Found | undefined> {
   try {
     return (await getAll(es, [location]))[0];
   } catch (error) {
+    // A month without documents has no index.
     if (!isMissing(error)) throw error;
-    // A month without documents has no index; without a live generation nothing can be said.
-    await catalog.requireLive();
     return undefined;
   }
 }
@@ -78,6 +82,7 @@ export async function searchByField(reader: Reader, kind: KindName, query: Searc
   const order = sortOf(kind, query.order as Exclude<Order, 'received'>);
   const after = cursor && afterOf(kind, order.field, cursor);
   const base = matching(kind, query, limitsOf(reader, kind, query.org));
+  const vouch = reader.served.begin();
   const hits = await searchLive(reader, kind, {
     query: { bool: { filter: [base, { exists: { field: order.name } }] } },
     sort: [{ [order.name]: order.word }, { id: order.word }],
@@ -85,6 +90,7 @@ export async function searchByField(reader: Reader, kind: KindName, query: Searc
     ...(offset > 0 && { from: offset }),
     ...(after && { search_after: after }),
   });
+  await vouch(hits[0]?._index);
   const items = hits.slice(0, limit).map(documentIn);
   const last = items.at(-1);
   const next: Cursor | undefined = last ? { after: [last.fields[order.field] ?? '', last.id] } : cursor;
@@ -97,7 +103,6 @@ async function searchLive({ es, catalog }: Reader, kind: KindName, body: object)
   } catch (error) {
     // Before the first document of the first month there is nothing of that name.
     if (!isMissing(error) || !isMonthly(kind)) throw error;
-    await catalog.requireLive();
     return [];
   }
 }
@@ -137,7 +142,9 @@ export async function countByValue(reader: Reader, kind: KindName, org: string):
   const counts = new Map<string, number>();
   if (countBy === undefined) return counts;
   const { es, catalog } = reader;
+  const vouch = reader.served.begin();
   const generation = await catalog.requireLive();
+  await vouch(catalog.names.progress(generation));
   const indices = catalog.names.documents(generation, kind);
   const query = matching(kind, { org, filters: [] }, limitsOf(reader, kind, org));
   const sources = [{ value: { terms: { field: termField(countBy) } } }];

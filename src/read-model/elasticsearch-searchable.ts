@@ -4,6 +4,7 @@ import type { Version } from './elasticsearch-bulk.js';
 import type { Catalog } from './elasticsearch-catalog.js';
 import { type Elasticsearch, ElasticsearchFault, isMissing } from './elasticsearch-client.js';
 import { partitionName } from './elasticsearch-document.js';
+import { Filling } from './elasticsearch-filling.js';
 import { KIND_NAMES } from './elasticsearch-names.js';
 import type { ProgressKeeper } from './elasticsearch-progress.js';
 import {
@@ -13,6 +14,7 @@ import {
   isBefore,
   laterBounds,
   type Nexts,
+  nextsOf,
   readState,
   writeState,
 } from './elasticsearch-state.js';
@@ -31,9 +33,7 @@ export function appliedBounds(topic: Topic, writes: readonly Pick<Write, 'place'
     if (!known || isBefore(known, bound)) bounds[partition] = bound;
   };
   for (const { place } of writes) raise(partitionName(place), [place.offset, place.ordinal + 1]);
-  for (const [partition, next] of Object.entries(progress)) {
-    raise(partitionName({ topic, partition: Number(partition) }), [next, 0]);
-  }
+  for (const [partition, bound] of Object.entries(boundsOf(nextsOf(topic, progress)))) raise(partition, bound);
   return bounds;
 }
 
@@ -50,13 +50,16 @@ export class Searchable {
   private everything = true;
   private known: { readonly value: Bounds; readonly version: Version } | undefined;
   readonly refresh = coalesced(() => this.refreshOnce());
+  private readonly filling: Filling;
 
   constructor(
     private readonly es: Elasticsearch,
     private readonly catalog: Catalog,
     private readonly progress: ProgressKeeper,
     private readonly generation: number,
-  ) {}
+  ) {
+    this.filling = new Filling(es, catalog, generation);
+  }
 
   /** The next refresh that begins makes searchable what has changed in the index. */
   add(index: string): void {
@@ -110,25 +113,25 @@ export class Searchable {
   }
 
   private async publish(bounds: Bounds): Promise<void> {
-    const { names } = this.catalog;
     try {
-      for (let attempt = 0; attempt < MOST_ATTEMPTS; attempt += 1) {
-        this.known ??= await readState(this.es, names.progress(this.generation), 'searchable');
-        const value = laterBounds(this.known.value, bounds);
-        if (!Object.entries(value).some(([partition, bound]) => this.known?.value[partition] !== bound)) return;
-        const version = await writeState(
-          this.es,
-          names.keeper(this.generation),
-          'searchable',
-          value,
-          this.known.version,
-        );
-        this.known = version && { value, version };
-        if (version) return;
-      }
+      await this.filling.reached(await this.written(bounds));
     } catch (error) {
       if (!isMissing(error)) throw error;
       throw new GenerationLost(`generation ${this.generation} of the read model is not there any more`);
+    }
+  }
+
+  /** What is stored once these bounds are. */
+  private async written(bounds: Bounds): Promise<Bounds> {
+    const { names } = this.catalog;
+    for (let attempt = 0; attempt < MOST_ATTEMPTS; attempt += 1) {
+      this.known ??= await readState(this.es, names.progress(this.generation), 'searchable');
+      const { value: known, version: over } = this.known;
+      const value = laterBounds(known, bounds);
+      if (Object.entries(value).every(([partition, bound]) => known[partition] === bound)) return known;
+      const version = await writeState(this.es, names.keeper(this.generation), 'searchable', value, over);
+      this.known = version && { value, version };
+      if (version) return value;
     }
     throw new ElasticsearchFault(
       'others kept writing what is searchable of the read model',

@@ -1,9 +1,18 @@
+import type { Offsets, Topic } from '../event-log/event-log.js';
 import type { Version } from './elasticsearch-bulk.js';
 import { type Elasticsearch, isConflict } from './elasticsearch-client.js';
+import { partitionName } from './elasticsearch-document.js';
 import type { Names } from './elasticsearch-names.js';
 
 /** By `topic/partition`, next offset to apply. */
 export type Nexts = Readonly<Record<string, number>>;
+
+export function nextsOf(topic: Topic, offsets: Offsets): Nexts {
+  const entries = Object.entries(offsets);
+  return Object.fromEntries(
+    entries.map(([partition, next]) => [partitionName({ topic, partition: Number(partition) }), next]),
+  );
+}
 
 /** In the order of one partition: a place comes before a bound where it is less, in this order of members. */
 export type Bound = readonly [offset: number, ordinal: number];
@@ -25,8 +34,12 @@ export function laterBounds(one: Bounds, other: Bounds): Bounds {
   return later;
 }
 
-const STATES = { progress: {} as Nexts, searchable: {} as Bounds };
-type States = typeof STATES;
+interface States {
+  readonly progress: Nexts;
+  readonly searchable: Bounds;
+  /** What must be searchable before the generation is read: what the log had when it was made to be live at once. */
+  readonly goal: Nexts;
+}
 export type StateName = keyof States;
 
 interface Got<Name extends StateName> {
@@ -73,8 +86,14 @@ export async function writeState<Name extends StateName>(
 }
 
 /** The states of a new generation, so that they are always there. */
-export async function writeFirstStates(es: Elasticsearch, names: Names, generation: number): Promise<void> {
-  for (const [name, value] of Object.entries(STATES)) {
+export async function writeFirstStates(
+  es: Elasticsearch,
+  names: Names,
+  generation: number,
+  goal: Nexts,
+): Promise<void> {
+  const states: States = { progress: {}, searchable: {}, goal };
+  for (const [name, value] of Object.entries(states)) {
     const query = { require_alias: true, op_type: 'create' };
     await es.request('PUT', `/${names.keeper(generation)}/_doc/${name}`, { body: { value }, query });
   }

@@ -18,6 +18,8 @@ import { Succession } from './elasticsearch-next.js';
 import { checkBounds } from './elasticsearch-query.js';
 import { lastReceived, searchReceived } from './elasticsearch-received.js';
 import { countByValue, getDocument, type Reader, searchByField } from './elasticsearch-search.js';
+import { Served } from './elasticsearch-served.js';
+import { type Nexts, nextsOf } from './elasticsearch-state.js';
 import type { KindName } from './kinds.js';
 import {
   GenerationLost,
@@ -35,6 +37,11 @@ export interface ElasticsearchReadModelOptions extends ElasticsearchConnection {
   readonly indexPrefix?: string;
   /** The log that the documents come from. */
   readonly logId: string;
+  /**
+   * How far that log is. A read model that is made anew, because there is none, is not read before it has come so far.
+   * Absent: it is read at once.
+   */
+  readonly head?: (topic: Topic) => Promise<Offsets>;
   readonly retention?: Retention;
   /** Primary shards of each month made from now on. */
   readonly shards?: number;
@@ -53,6 +60,9 @@ const OPEN_MS = 5_000;
 
 const MOST_ATTEMPTS = 20;
 
+/** The topics that the documents come from. */
+const PROJECTED: readonly Topic[] = ['audit', 'control'];
+
 const DEFAULTS = { indexPrefix: 'control-', shards: 1, replicas: 1, retention: KEEP_ALL, clock: systemClock };
 
 /** The read model in Elasticsearch, shared by any number of processes. */
@@ -70,7 +80,8 @@ export class ElasticsearchReadModel implements ReadModel {
     const es = new Elasticsearch(options);
     const identity = { logId, version: MAPPING_VERSION };
     const catalog = new Catalog(es, new Names(indexPrefix), identity, { shards, replicas }, clock);
-    const model = new ElasticsearchReadModel({ es, catalog, retention }, options, clock);
+    const reader = { es, catalog, retention, served: new Served(catalog) };
+    const model = new ElasticsearchReadModel(reader, options, clock);
     try {
       await model.adopt(OPEN_MS);
       return model;
@@ -210,13 +221,22 @@ export class ElasticsearchReadModel implements ReadModel {
 
   private async createFirst(): Promise<void> {
     const { catalog } = this.reader;
-    const number = await catalog.create((this.current?.number ?? 0) + 1);
-    if (await catalog.promoteFirst(number)) {
+    const goal = await this.ends();
+    const number = await catalog.create((this.current?.number ?? 0) + 1, goal);
+    if (await catalog.promoteFirst(number, Object.keys(goal).length > 0)) {
       this.options.logger.warn(
         { generation: number },
         'there is no read model in Elasticsearch: it is filled from the log',
       );
     } else await catalog.discard(number);
+  }
+
+  /** How far the log is in each partition that has anything. */
+  private async ends(): Promise<Nexts> {
+    const { head } = this.options;
+    if (!head) return {};
+    const ends = await Promise.all(PROJECTED.map(async (topic) => Object.entries(nextsOf(topic, await head(topic)))));
+    return Object.fromEntries(ends.flat().filter(([, next]) => next > 0));
   }
 
   private switchTo(generation: number): ElasticsearchGeneration {

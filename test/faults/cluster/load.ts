@@ -21,8 +21,6 @@ type Excuse = 'log_unavailable' | 'outcome_unknown' | 'read_model_unavailable' |
 export class Load {
   /** Refusals that are no faults at the moment; all others, and requests without an answer, are. */
   readonly excused = new Set<Excuse>();
-  /** What was answered 201 to requests of before need not be found: somebody has taken it away since. */
-  forgottenUntil = 0;
   private static readonly active = new Set<Load>();
   private ended = false;
   private count = 0;
@@ -80,13 +78,12 @@ export class Load {
 
   private async publish(sent: Sent, async: 'true' | 'false'): Promise<void> {
     const { ledger } = this.options;
-    const begun = Date.now();
     const answer = await this.send(sent, bodyFor(sent), async);
     if (answer?.status === 201 || answer?.status === 202) {
       ledger.acknowledge(sent, bodyOf<{ id: string }>(answer).id);
       ledger.counts[answer.status === 201 ? 'searchable' : 'recorded'] += 1;
       if (async === 'true' && answer.status === 201) ledger.faults.push(`${sent.marker}: 201 for async`);
-      if (answer.status === 201) await this.find(sent, begun);
+      if (answer.status === 201) await this.find(sent);
     } else if (answer && this.excuse(answer)) {
       const code = codeOf(answer);
       ledger.counts.refused += 1;
@@ -129,14 +126,12 @@ export class Load {
   }
 
   /** What was answered with 201 is found at once, everywhere. */
-  private async find({ ids: [id], resource, marker }: Sent, begun: number): Promise<void> {
+  private async find({ ids: [id], resource, marker }: Sent): Promise<void> {
     const { ledger } = this.options;
     const byId = await this.request(() => this.client1().get(`/audit/org/${ORG}/id/${id}`));
-    if (begun < this.forgottenUntil) return;
     if (byId?.status !== 200) this.missed(`${id} (${marker}) was answered 201, by id`, byId);
     const list = `/audit/org/${ORG}/resource/name/${encodeURIComponent(resource)}?pageSize=1000`;
     const answer = await this.request(() => this.client1().get(list));
-    if (begun < this.forgottenUntil) return;
     if (answer?.status !== 200) return this.missed(`${id} (${marker}) was answered 201, by list`, answer);
     const times = bodyOf<{ items: Event[] }>(answer).items.filter((event) => event.id === id).length;
     if (times !== 1) ledger.faults.push(`${id} (${marker}) was answered 201 and is listed ${times} times`);

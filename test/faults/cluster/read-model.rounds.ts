@@ -230,11 +230,9 @@ faultSuite('the read model of several processes', () => {
       }, 20);
       await delay(2 * SECONDS);
       const indices = await fetch(`${url}/_cat/indices/${prefix}*?h=index`).then((answer) => answer.text());
-      load.forgottenUntil = Number.POSITIVE_INFINITY;
       const named = indices.trim().split('\n').join(',');
       const wiped = await fetch(`${url}/${named}?ignore_unavailable=true`, { method: 'DELETE' });
       expect([wiped.status, wiped.ok ? '' : await wiped.text()]).toEqual([200, '']);
-      load.forgottenUntil = Date.now();
       await eventually('readiness says that something is missing', async () => said);
       clearInterval(watching);
       await eventually('it is ready again', async () => (await ready()) === 200);
