@@ -83,11 +83,11 @@ async function applyCreates(target: Target, entries: readonly Entry<Create>[], c
   const kept = entries.filter(({ write }) => !isExpired(target, write));
   const pointers = kept
     .filter(({ write }) => isKeyed(write))
-    .map((entry) => ({ ...entry, location: pointerOf(target, entry.write), text: pointerText(entry.write) }));
+    .map((entry) => ({ ...entry, location: pointerOf(target, entry.write), text: () => pointerText(entry.write) }));
   await createAll(target, pointers, (write, found) => judge(target, write, found), codes);
   const documents = kept
     .filter(({ at }) => codes[at] === 'applied')
-    .map((entry) => ({ ...entry, location: locationOf(target, entry.write), text: storedText(entry.write) }));
+    .map((entry) => ({ ...entry, location: locationOf(target, entry.write), text: () => storedText(entry.write) }));
   await createAll(target, documents, (write, found) => judgeDocument(target, write, found), codes);
 }
 
@@ -107,7 +107,7 @@ function judgeDocument(target: Target, write: Create, found: Stored): OutcomeCod
 
 interface Creation extends Entry<Create> {
   readonly location: Location;
-  readonly text: string;
+  readonly text: () => string;
   readonly over?: Version;
 }
 
@@ -205,7 +205,7 @@ function newest(
     if (order > 0) [place, winner] = [write.place, write];
   }
   if (!winner) return undefined;
-  const text = storedText(winner);
+  const text = storedText.bind(undefined, winner);
   return found ? { ...location, op: 'put', over: found.version, text } : { ...location, op: 'create', text };
 }
 

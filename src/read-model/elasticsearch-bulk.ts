@@ -12,8 +12,8 @@ export interface Action extends Location {
   /** `create` leaves what is there; `put` replaces it, and `remove` removes it, whatever it is or only in that version. */
   readonly op: 'create' | 'put' | 'remove';
   readonly over?: Version;
-  /** The document; of one line. */
-  readonly text?: string;
+  /** Makes the document, of one line: when it is sent, so that what waits for its answer holds none. */
+  readonly text?: () => string;
 }
 
 /** `conflict`: something else is there than the action requires. `absent`: there was nothing to remove. */
@@ -72,7 +72,7 @@ function addFrom(
     const version = over && { if_seq_no: over.seqNo, if_primary_term: over.primaryTerm };
     const where = only === undefined ? { _index: names.writer(index), _id: id } : { _id: id };
     lines.add(JSON.stringify({ [OPS[op]]: version ? { ...where, ...version } : where }));
-    if (text !== undefined) lines.add(text);
+    if (text) lines.add(text());
   }
   return end;
 }
