@@ -19,8 +19,11 @@ export function sqliteFault(error: unknown): SqliteFault | undefined {
   return 'other';
 }
 
-/** 64 MiB: the longer the write-ahead log, the more changes of one page reach the file as one, with fewer fsyncs. */
-const CHECKPOINT_PAGES = 16_384;
+/** 128 MiB: the longer the write-ahead log, the more changes of one page reach the file as one, with fewer fsyncs. */
+const CHECKPOINT_PAGES = 32_768;
+
+/** More holds pages that the system has anyway, in memory that first has to be touched: a tenth more CPU a write. */
+const CACHE_KIB = 16 * 1024;
 
 /**
  * Opens a database for this process alone: the lock is taken at once and held until it is closed, so two services never
@@ -35,7 +38,7 @@ export function openExclusive(file: string, application: number, synchronous: 'F
     db.exec('PRAGMA locking_mode = EXCLUSIVE');
     if (existed) refuseForeign(db, file, application);
     db.exec('PRAGMA journal_mode = WAL');
-    db.exec(`PRAGMA synchronous = ${synchronous}; PRAGMA cache_size = -65536; PRAGMA trusted_schema = OFF`);
+    db.exec(`PRAGMA synchronous = ${synchronous}; PRAGMA cache_size = -${CACHE_KIB}; PRAGMA trusted_schema = OFF`);
     db.exec(`PRAGMA wal_autocheckpoint = ${CHECKPOINT_PAGES}`);
     db.exec('BEGIN IMMEDIATE; COMMIT');
     if (!existed) syncFolder(dirname(file));

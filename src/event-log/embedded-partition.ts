@@ -85,7 +85,7 @@ export function partitionTable(db: DatabaseSync, file: string, topic: Topic, par
       const records: LogRecord[] = [];
       let bytes = 0;
       try {
-        const known = recent.from(offset);
+        const known = recent.from(offset, BATCH_RECORDS);
         for (const found of known.length > 0 ? known : rows(offset)) {
           records.push(found);
           bytes += found.value.byteLength;

@@ -1,7 +1,8 @@
 import type { LogRecord } from './event-log.js';
 
-const MOST_RECORDS = 1_000;
-const MOST_BYTES = 4 * 1024 * 1024;
+/** About what many bulks at once append before the first of them is indexed. */
+const MOST_RECORDS = 10_000;
+const MOST_BYTES = 16 * 1024 * 1024;
 
 /**
  * The newest records of a partition, without a gap, as they were appended: who reads along with the writer need not have
@@ -23,10 +24,10 @@ export class RecentRecords {
     this.keep(this.records.filter((record) => record.offset < offset));
   }
 
-  /** The records from `offset` on; empty where the oldest of them is not kept any more. */
-  from(offset: number): readonly LogRecord[] {
+  /** At most so many records from `offset` on; empty where the oldest of them is not kept any more. */
+  from(offset: number, most: number): readonly LogRecord[] {
     const first = this.records[0]?.offset ?? Number.POSITIVE_INFINITY;
-    return offset < first ? [] : this.records.slice(offset - first);
+    return offset < first ? [] : this.records.slice(offset - first, offset - first + most);
   }
 
   private dropOlderHalf(): void {

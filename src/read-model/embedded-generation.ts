@@ -16,6 +16,7 @@ export class EmbeddedGeneration implements Generation {
   readonly number: number;
   private readonly expiry: Expiry;
   private readonly tables: Readonly<Record<KindName, KindTable>>;
+  private readonly nextOf: StatementSync;
   private readonly advance: StatementSync;
 
   constructor(
@@ -27,6 +28,7 @@ export class EmbeddedGeneration implements Generation {
     this.tables = Object.fromEntries(
       KIND_NAMES.map((kind) => [kind, new KindTable(database, kind, this.expiry)]),
     ) as Record<KindName, KindTable>;
+    this.nextOf = database.prepare('SELECT next FROM progress WHERE topic = ? AND partition = ?');
     this.advance = database.prepare(
       `INSERT INTO progress (topic, partition, next) VALUES (?, ?, ?)
        ON CONFLICT DO UPDATE SET next = max(next, excluded.next)`,
@@ -118,12 +120,9 @@ export class EmbeddedGeneration implements Generation {
   }
 
   private requireReached(topic: Topic, from: Offsets): void {
-    const partitions = Object.entries(from);
-    if (partitions.length === 0) return;
-    const reached = this.reached()[topic] ?? {};
-    for (const [partition, offset] of partitions) {
-      if ((reached[Number(partition)] ?? 0) < offset)
-        throw new GenerationLost('the generation is not as far as it was');
+    for (const [partition, offset] of Object.entries(from)) {
+      const next = Number(this.nextOf.get(topic, Number(partition))?.next ?? 0);
+      if (next < offset) throw new GenerationLost('the generation is not as far as it was');
     }
   }
 
