@@ -15,9 +15,21 @@ export class Filling {
     private readonly generation: number,
   ) {}
 
-  /** Searches see everything before these bounds. Rejects with status 404 where the generation is not there. */
+  /** Searches see everything before these bounds. Rejects where the generation is not there. */
   async reached(bounds: Bounds): Promise<void> {
-    if (this.isOver || !(await this.endsWith(bounds))) return;
+    if (this.isOver) return;
+    const { isFilling } = await this.catalog.require(this.generation);
+    if (isFilling && !(await this.isGoalBefore(bounds))) return;
+    if (isFilling) await this.letIn();
+    this.isOver = true;
+  }
+
+  private async isGoalBefore(bounds: Bounds): Promise<boolean> {
+    const { value: goal } = await readState(this.es, this.catalog.names.progress(this.generation), 'goal');
+    return Object.entries(goal).every(([partition, next]) => !isBefore(bounds[partition] ?? [0, 0], [next, 0]));
+  }
+
+  private async letIn(): Promise<void> {
     const { names } = this.catalog;
     try {
       await this.catalog.change([{ drop: names.filling, on: names.progress(this.generation) }]);
@@ -25,16 +37,5 @@ export class Filling {
       // Another process was first.
       if (!isMissing(error)) throw error;
     }
-    this.isOver = true;
-  }
-
-  private async endsWith(bounds: Bounds): Promise<boolean> {
-    const { isFilling } = await this.catalog.require(this.generation);
-    if (!isFilling) {
-      this.isOver = true;
-      return false;
-    }
-    const { value: goal } = await readState(this.es, this.catalog.names.progress(this.generation), 'goal');
-    return Object.entries(goal).every(([partition, next]) => !isBefore(bounds[partition] ?? [0, 0], [next, 0]));
   }
 }
