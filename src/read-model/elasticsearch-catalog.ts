@@ -43,6 +43,7 @@ export class Catalog {
     private readonly clock: Clock,
   ) {}
 
+  /** Undefined where nothing is live. */
   async live(): Promise<Entry | undefined> {
     return entriesIn(this.names, await this.aliasesOf(`/${this.names.liveProgress}/_alias`))[0];
   }

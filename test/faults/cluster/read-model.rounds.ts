@@ -230,13 +230,16 @@ faultSuite('the read model of several processes', () => {
           said ||= status === 503;
         });
       }, 20);
-      await delay(2 * SECONDS);
-      const indices = await fetch(`${url}/_cat/indices/${prefix}*?h=index`).then((answer) => answer.text());
-      const named = indices.trim().split('\n').join(',');
-      const wiped = await fetch(`${url}/${named}?ignore_unavailable=true`, { method: 'DELETE' });
-      expect([wiped.status, wiped.ok ? '' : await wiped.text()]).toEqual([200, '']);
-      await eventually('readiness says that something is missing', async () => said);
-      clearInterval(watching);
+      try {
+        await delay(2 * SECONDS);
+        const indices = await fetch(`${url}/_cat/indices/${prefix}*?h=index`).then((answer) => answer.text());
+        const named = indices.trim().split('\n').join(',');
+        const wiped = await fetch(`${url}/${named}?ignore_unavailable=true`, { method: 'DELETE' });
+        expect([wiped.status, wiped.ok ? '' : await wiped.text()]).toEqual([200, '']);
+        await eventually('readiness says that something is missing', async () => said);
+      } finally {
+        clearInterval(watching);
+      }
       await eventually('it is ready again', async () => (await ready()) === 200);
       await eventually('all is there again', async () => {
         const answer = await client.get(`${LIST}/resource/name/r%200?pageSize=1000`);
