@@ -8,6 +8,7 @@ import type { Projection } from './projection.js';
 /** A record of `audit` becomes one document: the event as it is, with the log's time as its `receivedTime`. */
 export const auditProjection: Projection = {
   topic: 'audit',
+  kinds: ['auditevent'],
   fromStart: false,
   unreadable: 'dead-letter',
   start: () => (record) => [writeOf(record)],

@@ -9,7 +9,7 @@ import { publicPart, refOf, type ViewKind, viewOf } from '../model/views.js';
 import type { Place, Write } from '../read-model/document.js';
 import { withReceivedTime } from './audit.js';
 import { differenceOf } from './difference.js';
-import type { Projection } from './projection.js';
+import { EVERY_KIND, type Projection } from './projection.js';
 
 /**
  * The views of the control resources, and the audit events of their changes, derived from the recorded events and so
@@ -17,6 +17,7 @@ import type { Projection } from './projection.js';
  */
 export const controlProjection: Projection = {
   topic: 'control',
+  kinds: EVERY_KIND,
   fromStart: true,
   unreadable: 'stop',
   start() {

@@ -1,11 +1,11 @@
-import type { Topic } from '../event-log/event-log.js';
 import type { Place, StoredDocument } from '../read-model/document.js';
-import { KINDS, type KindName } from '../read-model/kinds.js';
+import type { KindName } from '../read-model/kinds.js';
 import type { Generation, ReadModel } from '../read-model/read-model.js';
 import { identifierOf } from './applied-window.js';
 import type { Expiry } from './expiry.js';
 import { type Findings, findingOf } from './findings.js';
-import { type Ends, turnOfTheLoop } from './job.js';
+import { type Ends, eachAtOnce, turnOfTheLoop } from './job.js';
+import { EVERY_KIND, type Projection } from './projection.js';
 import { type Stretch, scanned } from './scanned.js';
 import { isSameContent } from './stored.js';
 
@@ -15,7 +15,19 @@ import { isSameContent } from './stored.js';
  */
 export type GenerationProblem = 'missing' | 'altered' | 'extra';
 
-const KIND_NAMES = Object.keys(KINDS) as KindName[];
+export interface DifferenceOptions {
+  readonly projections: readonly Projection[];
+  readonly expiry: Expiry;
+  readonly findings: Findings<GenerationProblem>;
+  /** So many stretches are read at the same time. Where readers keep the store busy, a single one waits for them all. */
+  readonly atOnce: number;
+  readonly signal: AbortSignal;
+}
+
+interface Task {
+  readonly kind: KindName;
+  readonly stretch: Stretch;
+}
 
 /** Compares the live generation with one that was filled from the log, document by document, in the order of the log. */
 export class GenerationDifference {
@@ -26,9 +38,7 @@ export class GenerationDifference {
   constructor(
     private readonly live: Pick<ReadModel, 'scan' | 'get'>,
     private readonly next: Pick<Generation, 'scan'>,
-    private readonly expiry: Expiry,
-    private readonly findings: Findings<GenerationProblem>,
-    private readonly signal: AbortSignal,
+    private readonly options: DifferenceOptions,
   ) {}
 
   get reached(): Ends {
@@ -40,27 +50,33 @@ export class GenerationDifference {
    * before them is searchable, and it may go on.
    */
   async to(ends: Ends): Promise<void> {
-    for (const [topic, offsets] of Object.entries(ends) as [Topic, Record<string, number>][]) {
-      for (const [name, end] of Object.entries(offsets)) {
-        const partition = Number(name);
-        const from = this.ends[topic]?.[partition] ?? 0;
-        if (from >= end) continue;
-        for (const kind of KIND_NAMES) await this.compare(kind, { topic, partition, from, to: end });
-      }
-    }
+    await eachAtOnce([...this.tasks(ends)], this.options.atOnce, (task) => this.compare(task));
     this.ends = ends;
   }
 
-  private async compare(kind: KindName, stretch: Stretch): Promise<void> {
-    const live = placesOf(scanned(this.live, kind, stretch, this.signal));
-    const next = placesOf(scanned(this.next, kind, stretch, this.signal));
-    let [one, other] = [await live.next(), await next.next()];
+  /** Of the kinds that a topic has none of, something may be left in the live generation: it is looked for once. */
+  private *tasks(ends: Ends): Generator<Task> {
+    const isFirst = Object.keys(this.ends).length === 0;
+    for (const { topic, kinds } of this.options.projections) {
+      for (const [name, end] of Object.entries(ends[topic] ?? {})) {
+        const partition = Number(name);
+        const stretch = { topic, partition, from: this.ends[topic]?.[partition] ?? 0, to: end };
+        if (stretch.from >= end) continue;
+        for (const kind of isFirst ? EVERY_KIND : kinds) yield { kind, stretch };
+      }
+    }
+  }
+
+  private async compare({ kind, stretch }: Task): Promise<void> {
+    const { signal } = this.options;
+    const live = placesOf(scanned(this.live, kind, stretch, signal));
+    const next = placesOf(scanned(this.next, kind, stretch, signal));
+    let [one, other] = await Promise.all([live.next(), next.next()]);
     let places = 0;
     while (!one.done || !other.done) {
       const order = orderOf(one.value?.[0]?.place, other.value?.[0]?.place);
       await this.atPlace(kind, (order <= 0 && one.value) || [], (order >= 0 && other.value) || [], stretch.to);
-      if (order <= 0) one = await live.next();
-      if (order >= 0) other = await next.next();
+      [one, other] = await Promise.all([order <= 0 ? live.next() : one, order >= 0 ? next.next() : other]);
       places += 1;
       if (places % 100 === 0) await turnOfTheLoop();
     }
@@ -101,7 +117,8 @@ export class GenerationDifference {
   }
 
   private note(problem: GenerationProblem, kind: KindName, document: StoredDocument): void {
-    if (!this.expiry.has(kind, document)) this.findings.add(findingOf(problem, kind, document));
+    const { expiry, findings } = this.options;
+    if (!expiry.has(kind, document)) findings.add(findingOf(problem, kind, document));
   }
 }
 

@@ -44,3 +44,20 @@ export async function patiently<Result>(signal: AbortSignal, work: () => Promise
   signal.throwIfAborted();
   return result as Result;
 }
+
+/** Does the work for each, so many at a time. Rejects with the first failure, and begins nothing more then. */
+export async function eachAtOnce<Item>(
+  items: readonly Item[],
+  most: number,
+  work: (item: Item) => Promise<void>,
+): Promise<void> {
+  const left = [...items];
+  const worker = async () => {
+    for (let item = left.shift(); item !== undefined; item = left.shift()) await work(item);
+  };
+  try {
+    await Promise.all(Array.from({ length: most }, worker));
+  } finally {
+    left.length = 0;
+  }
+}

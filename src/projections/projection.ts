@@ -1,9 +1,14 @@
 import type { LogRecord, Topic } from '../event-log/event-log.js';
 import type { Write } from '../read-model/document.js';
+import { KINDS, type KindName } from '../read-model/kinds.js';
+
+export const EVERY_KIND = Object.keys(KINDS) as KindName[];
 
 /** Turns records into documents: the same records always give the same writes. */
 export interface Projection {
   readonly topic: Topic;
+  /** Of which its documents are. */
+  readonly kinds: readonly KindName[];
   /** Whether it must see every record from the first, also those that are indexed already, to know what the next means. */
   readonly fromStart: boolean;
   /** Whether a record that can never be read is put aside, so that the rest goes on, or ends the projection. */

@@ -41,8 +41,8 @@ const NEAR = 1_000;
 const MOST_ROUNDS = 50;
 const MOST_SEALS = 5;
 const NAMED = 100;
-/** Where writing shares this process's one thread, it takes it in small pieces. */
-const SLICE = { here: 100, elsewhere: 1_000 };
+/** Where the store shares this process's one thread, it takes it in small pieces, one at a time. */
+const PACE = { here: { slice: 100, atOnce: 1 }, elsewhere: { slice: 1_000, atOnce: 6 } };
 
 /**
  * Fills a new generation from the beginning of the log while the live one serves and goes on, compares the two, and puts
@@ -75,9 +75,15 @@ class Rebuild {
   ) {
     const { log, model, projections, retention } = parts;
     const expiry = new Expiry(retention);
-    const slice = model.refreshMs.waited === 0 ? SLICE.here : SLICE.elsewhere;
+    const { slice, atOnce } = model.refreshMs.waited === 0 ? PACE.here : PACE.elsewhere;
     this.fill = new GenerationFill(log, next, projections, expiry, { slice, signal, moved: () => this.told() });
-    this.difference = new GenerationDifference(model, next, expiry, this.findings, signal);
+    this.difference = new GenerationDifference(model, next, {
+      projections,
+      expiry,
+      findings: this.findings,
+      atOnce,
+      signal,
+    });
   }
 
   async run(): Promise<RebuildReport> {
