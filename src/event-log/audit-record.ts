@@ -1,7 +1,10 @@
+import { isUtf8 } from 'node:buffer';
 import type { AuditEvent } from '../model/audit-event.js';
 import type { LogEntry, LogRecord } from './event-log.js';
 import { SCHEMA_VERSION, UnreadableRecord } from './record-schema.js';
 import { WAITED_FOR } from './waited-for.js';
+
+const END_OF_OBJECT = '}'.charCodeAt(0);
 
 export interface AuditEntryOptions {
   /** Of the body that a caller sent with an Idempotency-Key. */
@@ -24,19 +27,19 @@ export function auditEntry(event: AuditEvent, { hash, waited = false }: AuditEnt
   };
 }
 
-/** Throws `UnreadableRecord`. `text` is the event's own, digit for digit; use `event` for its strings only. */
-export function auditEventOf(record: LogRecord): { event: AuditEvent; text: string; hash?: string } {
-  const { v, hash } = record.headers;
+/** Throws `UnreadableRecord`. Use `event` for its strings only: the record has its numbers, digit for digit. */
+export function auditEventOf({ headers: { v, hash }, value }: LogRecord): { event: AuditEvent; hash?: string } {
   if (v !== SCHEMA_VERSION) throw new UnreadableRecord(`has schema version ${v}, not ${SCHEMA_VERSION}`);
-  const text = Buffer.from(record.value.buffer, record.value.byteOffset, record.value.byteLength).toString();
-  const event = parseEvent(text);
-  return { event, text, ...(hash !== undefined && { hash }) };
+  const event = parseEvent(value);
+  return { event, ...(hash !== undefined && { hash }) };
 }
 
-function parseEvent(text: string): AuditEvent {
+function parseEvent(value: Uint8Array): AuditEvent {
+  // Decoding would put another character in the place of what is none.
+  if (!isUtf8(value)) throw new UnreadableRecord('is not UTF-8');
   let event: AuditEvent;
   try {
-    event = JSON.parse(text);
+    event = JSON.parse(Buffer.from(value.buffer, value.byteOffset, value.byteLength).toString());
   } catch (error) {
     throw new UnreadableRecord('is not JSON', { cause: error });
   }
@@ -47,6 +50,6 @@ function parseEvent(text: string): AuditEvent {
     Number.isFinite(Date.parse(event.eventTime)) &&
     typeof event.resource === 'object' &&
     event.resource !== null;
-  if (!complete || !text.endsWith('}')) throw new UnreadableRecord('is not an audit event');
+  if (!complete || value.at(-1) !== END_OF_OBJECT) throw new UnreadableRecord('is not an audit event');
   return event;
 }

@@ -16,7 +16,7 @@ export const auditProjection: Projection = {
 
 function writeOf(record: LogRecord): Write {
   const { topic, partition, offset, time } = record;
-  const { event, text, hash } = auditEventOf(record);
+  const { event, hash } = auditEventOf(record);
   return {
     op: 'create',
     kind: 'auditevent',
@@ -25,11 +25,15 @@ function writeOf(record: LogRecord): Write {
     place: { topic, partition, offset, time, ordinal: 0 },
     ...(hash !== undefined && { hash }),
     fields: auditFields(event),
-    source: withReceivedTime(text, time),
+    source: withReceivedTime(record.value, time),
   };
 }
 
-/** The text of a recorded event with one more member. Its own text stays as it is, digit for digit. */
-export function withReceivedTime(text: string, time: number): string {
-  return `${text.slice(0, -1)},"receivedTime":"${isoTime(time)}"}`;
+/** A recorded event with one more member, in UTF-8. Its own bytes stay as they are, digit for digit. */
+export function withReceivedTime(json: Uint8Array, time: number): Buffer {
+  const member = `,"receivedTime":"${isoTime(time)}"}`;
+  const whole = Buffer.allocUnsafe(json.length - 1 + member.length);
+  whole.set(json);
+  whole.write(member, json.length - 1);
+  return whole;
 }

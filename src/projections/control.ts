@@ -98,7 +98,7 @@ function auditWrite(
     action: { type: actionOf(event), data: differenceOf(before && publicPart(before), after) },
     result: { status: 'OK' },
   };
-  const source = withReceivedTime(JSON.stringify(audit), time);
+  const source = withReceivedTime(Buffer.from(JSON.stringify(audit)), time);
   return { op: 'create', kind: 'auditevent', org, id: audit.id, place, fields: auditFields(audit), source };
 }
 

@@ -1,4 +1,4 @@
-import type { Fields, Place, StoredDocument, Write } from '../read-model/document.js';
+import { type Fields, type Place, type StoredDocument, sourceText, type Write } from '../read-model/document.js';
 
 type Content = Pick<StoredDocument, 'place' | 'fields' | 'source' | 'deleted'> & { readonly hash?: string };
 
@@ -7,7 +7,8 @@ export function contentOf(write: Write): Content {
   const { place } = write;
   if (write.op === 'delete') return { place, fields: {}, source: '', deleted: true };
   const hash = write.op === 'create' ? write.hash : undefined;
-  return { place, fields: write.fields, source: write.source, deleted: false, ...(hash !== undefined && { hash }) };
+  const { fields } = write;
+  return { place, fields, source: sourceText(write), deleted: false, ...(hash !== undefined && { hash }) };
 }
 
 /** Whether two documents of one place say the same, byte for byte. Of one that was deleted only that it was counts. */

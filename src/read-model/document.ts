@@ -26,13 +26,18 @@ export interface DocumentContent {
   readonly source: string;
 }
 
+export interface WriteContent extends Omit<DocumentContent, 'source'> {
+  /** The same, or its UTF-8: what is only passed on need not be decoded, and what waits is no burden for the collector. */
+  readonly source: string | Uint8Array;
+}
+
 /**
  * - `create`: the first of an identifier stays for ever. `hash` tells a repetition from another content.
  * - `put`, `delete`: the newest place wins, so an older write that arrives late changes nothing, after a delete too.
  */
 export type Write =
-  | (WriteTo & DocumentContent & { readonly op: 'create'; readonly hash?: string })
-  | (WriteTo & DocumentContent & { readonly op: 'put' })
+  | (WriteTo & WriteContent & { readonly op: 'create'; readonly hash?: string })
+  | (WriteTo & WriteContent & { readonly op: 'put' })
   | (WriteTo & { readonly op: 'delete' });
 
 /**
@@ -69,4 +74,8 @@ export interface StoredDocument {
   readonly location: string;
   /** It stands where reads do not look for it, or is damaged: it must be written anew. */
   readonly misplaced: boolean;
+}
+
+export function sourceText({ source }: { readonly source: string | Uint8Array }): string {
+  return typeof source === 'string' ? source : Buffer.from(source.buffer, source.byteOffset, source.length).toString();
 }

@@ -2,20 +2,21 @@ import type { OutcomeCode, Place, Write } from './document.js';
 import { type Action, bulk, type Found, getAll, type Version } from './elasticsearch-bulk.js';
 import { type Elasticsearch, ElasticsearchFault } from './elasticsearch-client.js';
 import {
+  bodyOf,
   documentId,
   hasExpired,
   homeOf,
   isAt,
   type Limits,
   type Location,
-  monthIn,
   placeIn,
-  pointerText,
+  pointerBodyOf,
   type Stored,
-  storedText,
+  tellsMonth,
 } from './elasticsearch-document.js';
 import { isMonthly, type Names } from './elasticsearch-names.js';
 import type { KindName } from './kinds.js';
+import type { SmileObject } from './smile.js';
 
 type Create = Write & { readonly op: 'create' };
 type Change = Exclude<Write, Create>;
@@ -43,7 +44,7 @@ export function locationOf({ names, generation }: Target, write: Named & Pick<Wr
 
 /** Whether only a pointer tells where the document stands. */
 export function isKeyed({ kind, id }: Omit<Named, 'org'>): boolean {
-  return isMonthly(kind) && monthIn(id) === undefined;
+  return isMonthly(kind) && !tellsMonth(id);
 }
 
 export function pointerOf({ names, generation }: Target, { org, id }: Omit<Named, 'kind'>): Location {
@@ -83,11 +84,15 @@ async function applyCreates(target: Target, entries: readonly Entry<Create>[], c
   const kept = entries.filter(({ write }) => !isExpired(target, write));
   const pointers = kept
     .filter(({ write }) => isKeyed(write))
-    .map((entry) => ({ ...entry, location: pointerOf(target, entry.write), text: () => pointerText(entry.write) }));
+    .map((entry) => ({
+      ...entry,
+      location: pointerOf(target, entry.write),
+      document: () => pointerBodyOf(entry.write),
+    }));
   await createAll(target, pointers, (write, found) => judge(target, write, found), codes);
   const documents = kept
     .filter(({ at }) => codes[at] === 'applied')
-    .map((entry) => ({ ...entry, location: locationOf(target, entry.write), text: () => storedText(entry.write) }));
+    .map((entry) => ({ ...entry, location: locationOf(target, entry.write), document: () => bodyOf(entry.write) }));
   await createAll(target, documents, (write, found) => judgeDocument(target, write, found), codes);
 }
 
@@ -107,7 +112,7 @@ function judgeDocument(target: Target, write: Create, found: Stored): OutcomeCod
 
 interface Creation extends Entry<Create> {
   readonly location: Location;
-  readonly text: () => string;
+  readonly document: () => SmileObject;
   readonly over?: Version;
 }
 
@@ -127,8 +132,8 @@ async function createAll(
   }
 }
 
-function actionOf({ location, text, over }: Creation): Action {
-  return over ? { ...location, op: 'put', over, text } : { ...location, op: 'create', text };
+function actionOf({ location, document, over }: Creation): Action {
+  return over ? { ...location, op: 'put', over, document } : { ...location, op: 'create', document };
 }
 
 /** Notes what is decided, and answers what is to be tried again. */
@@ -205,8 +210,8 @@ function newest(
     if (order > 0) [place, winner] = [write.place, write];
   }
   if (!winner) return undefined;
-  const text = storedText.bind(undefined, winner);
-  return found ? { ...location, op: 'put', over: found.version, text } : { ...location, op: 'create', text };
+  const document = bodyOf.bind(undefined, winner);
+  return found ? { ...location, op: 'put', over: found.version, document } : { ...location, op: 'create', document };
 }
 
 function compare(one: Place, other: Place): number {

@@ -1,6 +1,7 @@
 import { type Elasticsearch, ElasticsearchFault } from './elasticsearch-client.js';
 import type { Location, Stored } from './elasticsearch-document.js';
 import type { Names } from './elasticsearch-names.js';
+import { SmileDocuments, type SmileObject } from './smile.js';
 
 /** What a write requires to be there: the document as it was read. */
 export interface Version {
@@ -12,8 +13,8 @@ export interface Action extends Location {
   /** `create` leaves what is there; `put` replaces it, and `remove` removes it, whatever it is or only in that version. */
   readonly op: 'create' | 'put' | 'remove';
   readonly over?: Version;
-  /** Makes the document, of one line: when it is sent, so that what waits for its answer holds none. */
-  readonly text?: () => string;
+  /** Makes the document: when it is sent, so that what waits for its answer holds none. */
+  readonly document?: () => SmileObject;
 }
 
 /** `conflict`: something else is there than the action requires. `absent`: there was nothing to remove. */
@@ -21,14 +22,6 @@ export type Result = 'done' | 'conflict' | 'absent';
 
 /** Elasticsearch takes 100 MB at once, but works best on a few. */
 const MOST_BYTES = 8 * 1024 * 1024;
-
-/** What is kept for the next bodies, one for each that is usually under way. */
-const MOST_SPARE = 12;
-const MOST_SPARE_BYTES = 4 * 1024 * 1024;
-
-/** Of UTF-8, for what a string counts as one. */
-const MOST_BYTES_A_UNIT = 3;
-const NEWLINE = 0x0a;
 
 const OPS = { create: 'create', put: 'index', remove: 'delete' } as const;
 
@@ -41,11 +34,11 @@ export async function bulk(es: Elasticsearch, names: Names, actions: readonly Ac
   const index = onlyIndex(actions);
   const path = index === undefined ? '/_bulk' : `/${names.writer(index)}/_bulk`;
   for (let start = 0; start < actions.length; ) {
-    const lines = Lines.empty();
-    const end = addFrom(lines, names, actions, start, index);
-    const items = await send(es, path, lines.bytes);
+    const documents = SmileDocuments.empty();
+    const end = addFrom(documents, names, actions, start, index);
+    const items = await send(es, path, documents.bytes);
     // Only now: of a request that failed, parts may still be on their way out.
-    lines.reuse();
+    documents.reuse();
     for (const [at, action] of actions.slice(start, end).entries()) results.push(resultOf(items[at], action));
     start = end;
   }
@@ -60,56 +53,21 @@ function onlyIndex(actions: readonly Action[]): string | undefined {
 
 /** Adds actions until there are enough for one request; answers the first one left. */
 function addFrom(
-  lines: Lines,
+  documents: SmileDocuments,
   names: Names,
   actions: readonly Action[],
   start: number,
   only: string | undefined,
 ): number {
   let end = start;
-  for (; end < actions.length && (end === start || lines.length < MOST_BYTES); end += 1) {
-    const { op, index, id, over, text } = actions[end] as Action;
+  for (; end < actions.length && (end === start || documents.length < MOST_BYTES); end += 1) {
+    const { op, index, id, over, document } = actions[end] as Action;
     const version = over && { if_seq_no: over.seqNo, if_primary_term: over.primaryTerm };
     const where = only === undefined ? { _index: names.writer(index), _id: id } : { _id: id };
-    lines.add(JSON.stringify({ [OPS[op]]: version ? { ...where, ...version } : where }));
-    if (text) lines.add(text());
+    documents.add({ [OPS[op]]: version ? { ...where, ...version } : where });
+    if (document) documents.add(document());
   }
   return end;
-}
-
-/**
- * Written straight into bytes: as one long string, all of them would be copied three times on their way out. The memory is
- * kept for the next ones, since what was never touched before costs more than what is written into it.
- */
-class Lines {
-  private static readonly spare: Buffer[] = [];
-  length = 0;
-
-  private constructor(private buffer: Buffer) {}
-
-  static empty(): Lines {
-    return new Lines(Lines.spare.pop() ?? Buffer.allocUnsafe(1024 * 1024));
-  }
-
-  /** Nobody may use the bytes any more. */
-  reuse(): void {
-    if (this.buffer.length <= MOST_SPARE_BYTES && Lines.spare.length < MOST_SPARE) Lines.spare.push(this.buffer);
-  }
-
-  add(line: string): void {
-    const most = this.length + line.length * MOST_BYTES_A_UNIT + 1;
-    if (most > this.buffer.length) {
-      const larger = Buffer.allocUnsafe(Math.max(most, 2 * this.buffer.length));
-      this.buffer.copy(larger, 0, 0, this.length);
-      this.buffer = larger;
-    }
-    this.length += this.buffer.write(line, this.length);
-    this.length = this.buffer.writeUInt8(NEWLINE, this.length);
-  }
-
-  get bytes(): Buffer {
-    return this.buffer.subarray(0, this.length);
-  }
 }
 
 interface Item {
@@ -117,10 +75,10 @@ interface Item {
   readonly error?: { readonly type: string };
 }
 
-async function send(es: Elasticsearch, path: string, lines: Buffer): Promise<readonly (Item | undefined)[]> {
+async function send(es: Elasticsearch, path: string, smile: Buffer): Promise<readonly (Item | undefined)[]> {
   const filter_path = 'items.*.status,items.*.error.type';
   const { items = [] } = await es.request<{ items?: readonly Readonly<Record<string, Item>>[] }>('POST', path, {
-    lines,
+    smile,
     query: { require_alias: true, filter_path },
   });
   return items.map((item) => Object.values(item)[0]);

@@ -30,13 +30,17 @@ export class ElasticsearchFault extends Error {
 export interface Request {
   readonly body?: object;
   /** In place of a body: lines of JSON, the last one ended too. */
-  readonly lines?: string | Buffer;
+  readonly lines?: string;
+  /** In place of a body: documents in SMILE, each of them ended. */
+  readonly smile?: Buffer;
   readonly query?: Readonly<Record<string, string | number | boolean>>;
   readonly timeoutMs?: number;
   readonly signal?: AbortSignal;
 }
 
 const TIMEOUT_MS = 30_000;
+
+const SMILE = { 'content-type': 'application/smile', accept: 'application/json' };
 
 /** What is sent and received is never logged, and an error says nothing of it. */
 export class Elasticsearch {
@@ -61,7 +65,7 @@ export class Elasticsearch {
     path: string,
     request: Request = {},
   ): Promise<Answer> {
-    const { body, lines, query, timeoutMs = TIMEOUT_MS, signal } = request;
+    const { body, lines, smile, query, timeoutMs = TIMEOUT_MS, signal } = request;
     try {
       return await this.client.transport.request<Answer>(
         {
@@ -69,9 +73,10 @@ export class Elasticsearch {
           path,
           ...(body && { body }),
           ...(lines !== undefined && { bulkBody: lines }),
+          ...(smile && { bulkBody: smile }),
           ...(query && { querystring: query }),
         },
-        { requestTimeout: timeoutMs, ...(signal && { signal }) },
+        { requestTimeout: timeoutMs, ...(smile && { headers: SMILE }), ...(signal && { signal }) },
       );
     } catch (error) {
       throw faultOf(error, `${method} ${place(path)}`);

@@ -2,6 +2,7 @@ import { createHash } from 'node:crypto';
 import type { Topic } from '../event-log/event-log.js';
 import type { Document, Fields, FieldValue, Place, StoredDocument, Write } from './document.js';
 import { KINDS, type Kind, type KindName } from './kinds.js';
+import type { SmileObject } from './smile.js';
 
 /** A document, or a pointer to one, as it is stored. */
 export interface Stored {
@@ -31,18 +32,32 @@ export function documentId(org: string, id: string): string {
   return createHash('sha256').update(whole).digest('base64url');
 }
 
+const DAY_MS = 24 * 60 * 60 * 1_000;
+
 const UUID_V7 = /^[0-9a-f]{8}-[0-9a-f]{4}-7[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$/;
 
-/** The month that an identifier names by itself: a UUIDv7 begins with its time. */
+/** Whether an identifier tells its month by itself: a UUIDv7 begins with its time. */
+export function tellsMonth(id: string): boolean {
+  return UUID_V7.test(id);
+}
+
 export function monthIn(id: string): string | undefined {
-  return UUID_V7.test(id) ? monthOf(Number.parseInt(id.slice(0, 8) + id.slice(9, 13), 16)) : undefined;
+  return tellsMonth(id) ? monthOf(Number.parseInt(id.slice(0, 8) + id.slice(9, 13), 16)) : undefined;
 }
 
 /** `YYYY.MM` */
 export function monthOf(ms: number): string {
-  const time = new Date(ms);
-  return `${String(time.getUTCFullYear()).padStart(4, '0')}.${String(time.getUTCMonth() + 1).padStart(2, '0')}`;
+  const day = Math.floor(ms / DAY_MS);
+  // Documents of one day follow each other.
+  if (day !== last.day) {
+    const time = new Date(ms);
+    const [year, month] = [time.getUTCFullYear(), time.getUTCMonth() + 1];
+    last = { day, month: `${String(year).padStart(4, '0')}.${String(month).padStart(2, '0')}` };
+  }
+  return last.month;
 }
+
+let last = { day: 0, month: '1970.01' };
 
 /** Where a document of a kind that is stored by month belongs. */
 export function homeOf({ id, place }: { readonly id: string; readonly place: Place }): string {
@@ -58,35 +73,32 @@ export function checkWrite(write: Write): void {
   const { fields } = KINDS[write.kind] as Kind;
   const { offset, ordinal, time, partition } = write.place;
   if (![offset, ordinal, time, partition].every(Number.isSafeInteger)) throw new Error('a place is of whole numbers');
-  for (const [field, value] of Object.entries(write.op === 'delete' ? {} : write.fields)) {
+  if (write.op === 'delete') return;
+  for (const field in write.fields) {
     if (!Object.hasOwn(fields, field)) throw new Error(`${write.kind} has no field ${field}`);
+    const value = write.fields[field];
     if (value === undefined) continue;
     const fits = fields[field] === 'time' ? Number.isSafeInteger(value) : typeof value === 'string';
     if (!fits) throw new Error(`${field} of ${write.kind} is a ${fields[field]}`);
   }
 }
 
-/** The document as JSON on one line. */
-export function storedText(write: Write): string {
+/** The document as it is stored. */
+export function bodyOf(write: Write): SmileObject {
   const content = write.op === 'delete' ? { deleted: true, fields: {}, source: '' } : contentOf(write);
-  return JSON.stringify({ ...placed(write), ...content });
+  return { ...placed(write), ...content };
 }
 
 function contentOf(write: Exclude<Write, { readonly op: 'delete' }>) {
-  const hash = write.op === 'create' ? write.hash : undefined;
-  return { ...(hash !== undefined && { hash }), fields: write.fields, source: write.source };
+  const { fields, source } = write;
+  return { ...(write.op === 'create' && { hash: write.hash }), fields, source };
 }
 
 /** What tells of a keyed event where it stands, what it is, and when it expires. */
-export function pointerText(write: Write & { readonly op: 'create' }): string {
+export function pointerBodyOf(write: Write & { readonly op: 'create' }): SmileObject {
   const { expiresBy = '' }: Kind = KINDS[write.kind];
   const { [expiresBy]: value } = write.fields;
-  const { hash } = write;
-  return JSON.stringify({
-    ...placed(write),
-    ...(hash !== undefined && { hash }),
-    fields: { ...(value !== undefined && { [expiresBy]: value }) },
-  });
+  return { ...placed(write), hash: write.hash, fields: { [expiresBy]: value } };
 }
 
 function placed({ org, id, place }: Write) {

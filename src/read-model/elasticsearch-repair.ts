@@ -3,13 +3,13 @@ import { isExpired, isKeyed, locationOf, pointerOf, type Target } from './elasti
 import { type Action, bulk, type Found, getAll } from './elasticsearch-bulk.js';
 import { isMissing } from './elasticsearch-client.js';
 import {
+  bodyOf,
   isAt,
   type Location,
   locationIn,
   placeIn,
-  pointerText,
+  pointerBodyOf,
   type Stored,
-  storedText,
 } from './elasticsearch-document.js';
 import type { KindName } from './kinds.js';
 
@@ -18,10 +18,10 @@ export async function overwriteDocument(target: Target, write: Write): Promise<v
   const { es, names } = target;
   const location = locationOf(target, write);
   if (write.op === 'create' && isExpired(target, write)) return removeAt(target, location, write, write.place);
-  const actions: Action[] = [{ ...location, op: 'put', text: () => storedText(write) }];
+  const actions: Action[] = [{ ...location, op: 'put', document: () => bodyOf(write) }];
   if (write.op === 'create' && isKeyed(write)) {
     const pointer = pointerOf(target, write);
-    actions.unshift({ ...pointer, op: 'put', text: () => pointerText(write) });
+    actions.unshift({ ...pointer, op: 'put', document: () => pointerBodyOf(write) });
     actions.push(...(await elsewhere(target, write, pointer, location)));
   }
   await bulk(es, names, actions);

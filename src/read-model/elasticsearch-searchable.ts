@@ -1,5 +1,5 @@
 import type { Offsets, Topic } from '../event-log/event-log.js';
-import type { Write } from './document.js';
+import type { Place, Write } from './document.js';
 import type { Version } from './elasticsearch-bulk.js';
 import type { Catalog } from './elasticsearch-catalog.js';
 import { type Elasticsearch, ElasticsearchFault, isMissing } from './elasticsearch-client.js';
@@ -27,14 +27,20 @@ const MOST_ATTEMPTS = 50;
 
 /** How far everything of these writes, and of this progress, is applied. */
 export function appliedBounds(topic: Topic, writes: readonly Pick<Write, 'place'>[], progress: Offsets): Bounds {
-  const bounds: Record<string, Bound> = {};
-  const raise = (partition: string, bound: Bound) => {
-    const known = bounds[partition];
-    if (!known || isBefore(known, bound)) bounds[partition] = bound;
-  };
-  for (const { place } of writes) raise(partitionName(place), [place.offset, place.ordinal + 1]);
-  for (const [partition, bound] of Object.entries(boundsOf(nextsOf(topic, progress)))) raise(partition, bound);
-  return bounds;
+  const last = new Map<Topic, Map<number, Place>>();
+  for (const { place } of writes) {
+    const ofTopic = last.get(place.topic) ?? new Map<number, Place>();
+    last.set(place.topic, ofTopic);
+    const known = ofTopic.get(place.partition);
+    if (!known || isBefore(boundAt(known), boundAt(place))) ofTopic.set(place.partition, place);
+  }
+  const places = [...last.values()].flatMap((ofTopic) => [...ofTopic.values()]);
+  const written = places.map((place) => [partitionName(place), boundAt(place)]);
+  return laterBounds(boundsOf(nextsOf(topic, progress)), Object.fromEntries(written));
+}
+
+function boundAt({ offset, ordinal }: Place): Bound {
+  return [offset, ordinal + 1];
 }
 
 /**

@@ -1,7 +1,16 @@
 import type { DatabaseSync, SQLInputValue } from 'node:sqlite';
 import { crc32 } from 'node:zlib';
 import type { Topic } from '../event-log/event-log.js';
-import type { Document, DocumentContent, Fields, FieldValue, Place, StoredDocument, Write } from './document.js';
+import {
+  type Document,
+  type Fields,
+  type FieldValue,
+  type Place,
+  type StoredDocument,
+  sourceText,
+  type Write,
+  type WriteContent,
+} from './document.js';
 import { KINDS, type Kind, type KindName } from './kinds.js';
 
 export type Row = Readonly<Record<string, unknown>>;
@@ -52,7 +61,7 @@ export function shardOf(place: { readonly topic: Topic; readonly partition: numb
 /** Throws for a field that the kind does not have. */
 export function valuesOf(write: Write): SQLInputValue[] {
   const { fields, known } = FORMATS[write.kind];
-  const content: DocumentContent = write.op === 'delete' ? { fields: {}, source: '' } : write;
+  const content: WriteContent = write.op === 'delete' ? { fields: {}, source: '' } : write;
   for (const field in content.fields) {
     if (!known.has(field)) throw new Error(`${write.kind} has no field ${field}`);
   }
@@ -66,16 +75,16 @@ export function valuesOf(write: Write): SQLInputValue[] {
     place.time,
     write.op === 'create' ? (write.hash ?? null) : null,
     write.op === 'delete' ? 1 : 0,
-    content.source,
+    sourceText(content),
   ];
   for (const field of fields) values.push(content.fields[field] ?? null);
-  values.push(checksum(values));
+  values.push(checksum(values, content.source));
   return values;
 }
 
-/** Over all columns of a row, in their order; the longest as it is, not quoted once more. */
-function checksum(values: readonly unknown[]): number {
-  return crc32(String(values[SOURCE]), crc32(JSON.stringify(values.toSpliced(SOURCE, 1))));
+/** Over all columns of a row, in their order; the longest as it is, or its UTF-8, not quoted once more. */
+function checksum(values: readonly unknown[], source: string | Uint8Array = String(values[SOURCE])): number {
+  return crc32(source, crc32(JSON.stringify(values.toSpliced(SOURCE, 1))));
 }
 
 /** Whether it is as it was written. */

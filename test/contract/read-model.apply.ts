@@ -83,11 +83,11 @@ export function applyCases({ it, itWith }: ModelCases): void {
     ['names that mean something elsewhere', '{"__proto__":{"x":1},"constructor":null,"$set":{},"a.b":1}'],
     ['256 KiB', `{"long":"${'x'.repeat(256 * 1024)}"}`],
   ] as const) {
-    it(`answers a source with ${what} byte for byte`, async ({ model }) => {
-      await store(model, [event(1, { source })]);
+    it(`answers a source with ${what} byte for byte, given as text or as UTF-8`, async ({ model }) => {
+      await store(model, [event(1, { source }), event(2, { source: Buffer.from(source) })]);
 
-      expect((await model.get('auditevent', ORG, idAt(1)))?.source).toBe(source);
-      expect((await search(model)).items.map((item) => item.source)).toEqual([source]);
+      for (const n of [1, 2]) expect((await model.get('auditevent', ORG, idAt(n)))?.source).toBe(source);
+      expect((await search(model)).items.map((item) => item.source)).toEqual([source, source]);
     });
   }
 

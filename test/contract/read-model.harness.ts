@@ -1,12 +1,13 @@
 import type { Offsets } from '../../src/event-log/event-log.js';
-import type {
-  Document,
-  Fields,
-  Outcome,
-  OutcomeCode,
-  Place,
-  StoredDocument,
-  Write,
+import {
+  type Document,
+  type Fields,
+  type Outcome,
+  type OutcomeCode,
+  type Place,
+  type StoredDocument,
+  sourceText,
+  type Write,
 } from '../../src/read-model/document.js';
 import type { KindName } from '../../src/read-model/kinds.js';
 import type {
@@ -128,7 +129,7 @@ export const ids = (documents: readonly Pick<Document, 'id'>[]): string[] => doc
 
 /** What a reader gets to see of a write. */
 export function documentOf({ id, place: at, fields, source }: Create | Put): Document {
-  return { id, place: at, fields, source };
+  return { id, place: at, fields, source: sourceText({ source }) };
 }
 
 /** Applies to `audit`, in calls of 500, and makes it searchable. */

@@ -107,8 +107,15 @@ describe('carrying the log into the read model', () => {
     ]);
   });
 
-  it('puts a record that can never be indexed aside, with bytes, place and reason, and goes on', async () => {
-    const bad: LogEntry = { topic: 'audit', key: 'k', headers: { v: '1' }, value: Buffer.from([0xff, 0x00]) };
+  const { value: whole } = event('x');
+  it.each([
+    ['is not JSON', Buffer.from('{"id":"x"')],
+    ['is not an audit event', Buffer.from('{"id":"x"}')],
+    ['is not UTF-8', Buffer.from([0xff, 0x00])],
+    // Decoded, it would be an event with another character in the place of this byte.
+    ['is not UTF-8', Buffer.concat([whole.subarray(0, -1), Buffer.from(',"note":"'), Buffer.from([0xff, 0x22, 0x7d])])],
+  ])('puts a record that %s aside, with bytes, place and reason, and goes on', async (reason, value) => {
+    const bad: LogEntry = { topic: 'audit', key: 'k', headers: { v: '1' }, value };
     await log.append([event('a'), bad, event('b')]);
     start();
     await reached(3);
@@ -121,8 +128,8 @@ describe('carrying the log into the read model', () => {
       enough.abort();
     }
     expect(letters).toHaveLength(1);
-    expect([...(letters[0]?.value ?? [])]).toEqual([0xff, 0x00]);
-    expect(letters[0]?.headers).toMatchObject({ topic: 'audit', partition: '0', offset: '1', reason: 'is not JSON' });
+    expect([...(letters[0]?.value ?? [])]).toEqual([...value]);
+    expect(letters[0]?.headers).toMatchObject({ topic: 'audit', partition: '0', offset: '1', reason });
   });
 
   it('puts a record of a newer schema aside rather than guess', async () => {
