@@ -1,5 +1,5 @@
 import type { Document, Place, StoredDocument, Write } from '../read-model/document.js';
-import { KINDS, type KindName } from '../read-model/kinds.js';
+import type { KindName } from '../read-model/kinds.js';
 import type { ReadModel } from '../read-model/read-model.js';
 import { identifierOf } from './applied-window.js';
 import type { Passage } from './expected.js';
@@ -8,8 +8,6 @@ import { patiently } from './job.js';
 import type { Differences } from './reconcile-report.js';
 import { scanned } from './scanned.js';
 import { contentOf, isSameContent, isSamePartition, isSamePlace } from './stored.js';
-
-const KIND_NAMES = Object.keys(KINDS) as KindName[];
 
 /** What is remembered of faults that belong to each other; beyond it they are told one by one. */
 const REMEMBERED = { strayed: 1_000, told: 100_000 };
@@ -48,9 +46,20 @@ export class Comparison {
     private readonly signal: AbortSignal,
   ) {}
 
+  /** What is stored of a passage. */
+  async stored(passage: Passage, kinds: readonly KindName[]): Promise<StoredPassage> {
+    const stored = new StoredPassage();
+    const read = async (kind: KindName) => {
+      for await (const page of scanned(this.model, kind, passage, this.signal)) {
+        for (const document of page) stored.add(kind, document);
+      }
+    };
+    await Promise.all(kinds.map(read));
+    return stored;
+  }
+
   /** `end`: documents that come from there or later have changed since, and are not judged. */
-  async passage(passage: Passage, end: number, kinds: readonly KindName[] = KIND_NAMES): Promise<void> {
-    const stored = await this.stored(passage, kinds);
+  async passage(passage: Passage, stored: StoredPassage, end: number): Promise<void> {
     for (const write of passage.replaced) stored.take(write);
     const found = passage.writes.map((write) => ({ write, copies: stored.take(write) }));
     // First: a write of which nothing is found at its place may find it among these.
@@ -103,16 +112,6 @@ export class Comparison {
     } else {
       this.strayed.set(key, { kind, document });
     }
-  }
-
-  private async stored(passage: Passage, kinds: readonly KindName[]): Promise<StoredPassage> {
-    const stored = new StoredPassage();
-    for (const kind of kinds) {
-      for await (const page of scanned(this.model, kind, passage, this.signal)) {
-        for (const document of page) stored.add(kind, document);
-      }
-    }
-    return stored;
   }
 
   /** At its place. */

@@ -1,7 +1,7 @@
 import { setImmediate } from 'node:timers/promises';
 import type { Offsets, Topic } from '../event-log/event-log.js';
 import { UnreadableRecord } from '../event-log/record-schema.js';
-import { GenerationLost, GenerationSealed } from '../read-model/read-model.js';
+import { GenerationLost, GenerationSealed, type ReadModel } from '../read-model/read-model.js';
 import { untilDone } from '../retry.js';
 
 /** How far a long work is: `done` of `total` records in this phase, as far as is known. */
@@ -24,6 +24,17 @@ export function distance(from: Ends, to: Ends): number {
 /** Lets everything else run that waits: requests, publishes, the projections. */
 export function turnOfTheLoop(): Promise<void> {
   return setImmediate();
+}
+
+/**
+ * How much is taken at once. Where the store shares this process's one thread, that is little, and one after the other;
+ * elsewhere a single one would wait for all readers that keep the store busy.
+ */
+export function paceOf({ refreshMs }: Pick<ReadModel, 'refreshMs'>): {
+  readonly slice: number;
+  readonly atOnce: number;
+} {
+  return refreshMs.waited === 0 ? { slice: 100, atOnce: 1 } : { slice: 1_000, atOnce: 6 };
 }
 
 /** About a quarter of a minute in all. */
@@ -60,4 +71,21 @@ export async function eachAtOnce<Item>(
   } finally {
     left.length = 0;
   }
+}
+
+/** What the work makes of each, in order; the work of so many more is under way meanwhile. */
+export async function* readAhead<Item, Result>(
+  items: AsyncIterable<Item>,
+  most: number,
+  work: (item: Item) => Promise<Result>,
+): AsyncGenerator<Result> {
+  const ahead: Promise<Result>[] = [];
+  for await (const item of items) {
+    const result = work(item);
+    // It is told when its turn comes.
+    result.catch(() => undefined);
+    ahead.push(result);
+    if (ahead.length > most) yield await (ahead.shift() as Promise<Result>);
+  }
+  for (const result of ahead) yield await result;
 }

@@ -5,7 +5,7 @@ import { Expiry } from './expiry.js';
 import { type Counts, type Finding, Findings } from './findings.js';
 import { GenerationDifference, type GenerationProblem } from './generation-difference.js';
 import { GenerationFill } from './generation-fill.js';
-import { distance, type Ends, patiently, type Tell } from './job.js';
+import { distance, type Ends, paceOf, patiently, type Tell } from './job.js';
 import type { Projection } from './projection.js';
 
 export interface RebuildParts {
@@ -41,8 +41,6 @@ const NEAR = 1_000;
 const MOST_ROUNDS = 50;
 const MOST_SEALS = 5;
 const NAMED = 100;
-/** Where the store shares this process's one thread, it takes it in small pieces, one at a time. */
-const PACE = { here: { slice: 100, atOnce: 1 }, elsewhere: { slice: 1_000, atOnce: 6 } };
 
 /**
  * Fills a new generation from the beginning of the log while the live one serves and goes on, compares the two, and puts
@@ -75,7 +73,7 @@ class Rebuild {
   ) {
     const { log, model, projections, retention } = parts;
     const expiry = new Expiry(retention);
-    const { slice, atOnce } = model.refreshMs.waited === 0 ? PACE.here : PACE.elsewhere;
+    const { slice, atOnce } = paceOf(model);
     this.fill = new GenerationFill(log, next, projections, expiry, { slice, signal, moved: () => this.told() });
     this.difference = new GenerationDifference(model, next, {
       projections,

@@ -2,15 +2,15 @@ import type { Logger } from 'pino';
 import type { Clock } from '../clock.js';
 import type { EventLog, Offsets, Topic } from '../event-log/event-log.js';
 import type { Write } from '../read-model/document.js';
-import { KINDS, type KindName } from '../read-model/kinds.js';
+import type { KindName } from '../read-model/kinds.js';
 import type { ReadModel, Retention } from '../read-model/read-model.js';
 import { identifierOf } from './applied-window.js';
 import { Comparison } from './comparison.js';
-import { FoldedTopic, passagesOf } from './expected.js';
+import { FoldedTopic, type Passage, passagesOf } from './expected.js';
 import { Expiry } from './expiry.js';
 import { repetitionsAmong } from './first-records.js';
-import { type Ends, patiently, type Tell } from './job.js';
-import type { Projection } from './projection.js';
+import { type Ends, eachAtOnce, paceOf, patiently, readAhead, type Tell } from './job.js';
+import { EVERY_KIND, type Projection } from './projection.js';
 import { Differences, type ReconciliationReport } from './reconcile-report.js';
 import { type Stretch, scanned } from './scanned.js';
 import { MOST_STRAYS, visitStrays } from './strays.js';
@@ -34,10 +34,6 @@ export interface ReconcileOptions {
   /** Offset, exclusive. */
   readonly to?: number;
 }
-
-/** Most kinds have few documents; of this one every record of `audit` makes one. */
-const DENSE: readonly KindName[] = ['auditevent'];
-const SPARSE = (Object.keys(KINDS) as KindName[]).filter((kind) => !DENSE.includes(kind));
 
 /**
  * Compares the read model with the log, and repairs it where that is asked for, while both go on. Judged is what was
@@ -113,17 +109,27 @@ class Reconciliation {
   /** A topic whose records stand for themselves. */
   private async plain(projection: Projection, stretch: Stretch, end: number): Promise<void> {
     const { log, model } = this.parts;
-    for await (const passage of passagesOf(log, projection, stretch, this.signal)) {
-      await this.comparison.passage(passage, end, DENSE);
+    // A repair may change what the next passage finds.
+    const atOnce = this.differences.repairs ? 1 : paceOf(model).atOnce;
+    const passages = passagesOf(log, projection, stretch, this.signal);
+    const read = async (passage: Passage) => {
+      return { passage, stored: await this.comparison.stored(passage, projection.kinds) };
+    };
+    for await (const { passage, stored } of readAhead(passages, atOnce - 1, read)) {
+      await this.comparison.passage(passage, stored, end);
       this.moved(projection.topic, passage.records);
       if (this.comparison.isFull) await this.tellMissing(projection, stretch);
     }
-    for (const kind of SPARSE) {
-      for await (const page of scanned(model, kind, stretch, this.signal)) {
-        for (const document of page) await this.comparison.unexpected(kind, document);
-      }
-    }
+    const others = EVERY_KIND.filter((kind) => !projection.kinds.includes(kind));
+    await eachAtOnce(others, atOnce, (kind) => this.unexpected(kind, stretch));
     await this.tellMissing(projection, stretch);
+  }
+
+  /** Of kinds that the topic has none of. */
+  private async unexpected(kind: KindName, stretch: Stretch): Promise<void> {
+    for await (const page of scanned(this.parts.model, kind, stretch, this.signal)) {
+      for (const document of page) await this.comparison.unexpected(kind, document);
+    }
   }
 
   /** An earlier record of the same Idempotency-Key may lie before the range, or have expired since. */
@@ -139,7 +145,7 @@ class Reconciliation {
   private async folded(projection: Projection, stretch: Stretch, end: number): Promise<void> {
     const topic = await FoldedTopic.read(this.parts.log, projection, end, this.signal);
     for await (const passage of topic.passages(stretch.from, stretch.to)) {
-      await this.comparison.passage(passage, end);
+      await this.comparison.passage(passage, await this.comparison.stored(passage, projection.kinds), end);
       this.moved(projection.topic, passage.records);
     }
     await this.catchUp(topic, projection);

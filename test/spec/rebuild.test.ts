@@ -119,6 +119,13 @@ describe('a rebuild', () => {
     expect((await run()).differences).toEqual(NONE);
   });
 
+  it('names what claims to come from a topic that has none of its kind', async () => {
+    await fill();
+    await store.tamper((db) => db.exec(`UPDATE auditctx SET shard = 'audit/1'`));
+    const named = (await run()).items.map(({ problem, itemKind, id }) => `${problem} ${itemKind} ${id}`);
+    expect(named.sort()).toEqual(['extra auditctx app', 'missing auditctx app']);
+  });
+
   it('counts all and names a hundred', async () => {
     await fill();
     await store.tamper((db) => db.exec(`UPDATE auditevent SET source = '{}' WHERE shard LIKE 'audit/%'`));
