@@ -4,7 +4,7 @@ import type { ReadModel } from '../read-model/read-model.js';
 import { identifierOf } from './applied-window.js';
 import type { Passage } from './expected.js';
 import type { Expiry } from './expiry.js';
-import { patiently } from './job.js';
+import { patiently, readAhead } from './job.js';
 import type { Differences } from './reconcile-report.js';
 import { scanned } from './scanned.js';
 import { contentOf, isSameContent, isSamePartition, isSamePlace } from './stored.js';
@@ -22,6 +22,12 @@ const MOST_ABSENT = { documents: 20_000, characters: 32 * 1024 * 1024 };
 interface Absent {
   readonly write: Write;
   copy?: StoredDocument;
+}
+
+/** A write, and what is stored as coming from its place. */
+interface Found {
+  readonly write: Write;
+  readonly copies: readonly StoredDocument[];
 }
 
 /**
@@ -43,6 +49,8 @@ export class Comparison {
     private readonly model: ReadModel,
     private readonly expiry: Expiry,
     private readonly differences: Differences,
+    /** So many documents are looked up at the same time. */
+    private readonly atOnce: number,
     private readonly signal: AbortSignal,
   ) {}
 
@@ -64,10 +72,11 @@ export class Comparison {
     const found = passage.writes.map((write) => ({ write, copies: stored.take(write) }));
     // First: a write of which nothing is found at its place may find it among these.
     for (const { kind, document } of stored.rest()) await this.unexpected(kind, document);
-    for (const { write, copies } of found) {
+    const lookUp = async (one: Found) => ({ ...one, elsewhere: await this.elsewhere(one) });
+    for await (const { write, copies, elsewhere } of readAhead(found, this.atOnce - 1, lookUp)) {
       this.compared += 1;
       if (copies.length > 0) await this.found(write, copies);
-      else await this.notFound(write, end);
+      else await this.notFound(write, elsewhere, end);
     }
   }
 
@@ -124,7 +133,13 @@ export class Comparison {
     await this.tell(identifierOf(write.kind, write), problem, write, copies);
   }
 
-  private async notFound(write: Write, end: number): Promise<void> {
+  /** What reads find of a write that nothing at its place comes from. */
+  private async elsewhere({ write, copies }: Found): Promise<Document | 'unreadable' | undefined> {
+    return copies.length > 0 || this.hasExpired(write) ? undefined : this.read(write);
+  }
+
+  private async notFound(write: Write, elsewhere: Document | 'unreadable' | undefined, end: number): Promise<void> {
+    // It may have expired while it was looked for.
     if (this.hasExpired(write)) return;
     const key = identifierOf(write.kind, write);
     if (this.told.has(key) || this.absent.has(key)) return;
@@ -133,9 +148,6 @@ export class Comparison {
       this.strayed.delete(key);
       return this.tell(key, 'altered', write, [strayed.document]);
     }
-    const elsewhere = await this.read(write);
-    // It may have expired while it was looked for.
-    if (this.hasExpired(write)) return;
     if (elsewhere === 'unreadable') return this.tell(key, 'altered', write, []);
     if (!elsewhere) return this.wait(key, write);
     if (this.isRightElsewhere(write, elsewhere.place, end)) return;

@@ -53,6 +53,7 @@ class Reconciliation {
   private readonly expiry: Expiry;
   private readonly differences: Differences;
   private readonly comparison: Comparison;
+  private readonly atOnce: number;
   private done = 0;
   private total = 0;
 
@@ -64,7 +65,9 @@ class Reconciliation {
   ) {
     this.expiry = new Expiry(parts.retention);
     this.differences = new Differences(options.repair ?? false, parts.logger);
-    this.comparison = new Comparison(parts.model, this.expiry, this.differences, signal);
+    // A repair may change what is found next.
+    this.atOnce = this.differences.repairs ? 1 : paceOf(parts.model).atOnce;
+    this.comparison = new Comparison(parts.model, this.expiry, this.differences, this.atOnce, signal);
   }
 
   async run(): Promise<ReconciliationReport> {
@@ -108,20 +111,17 @@ class Reconciliation {
 
   /** A topic whose records stand for themselves. */
   private async plain(projection: Projection, stretch: Stretch, end: number): Promise<void> {
-    const { log, model } = this.parts;
-    // A repair may change what the next passage finds.
-    const atOnce = this.differences.repairs ? 1 : paceOf(model).atOnce;
-    const passages = passagesOf(log, projection, stretch, this.signal);
+    const passages = passagesOf(this.parts.log, projection, stretch, this.signal);
     const read = async (passage: Passage) => {
       return { passage, stored: await this.comparison.stored(passage, projection.kinds) };
     };
-    for await (const { passage, stored } of readAhead(passages, atOnce - 1, read)) {
+    for await (const { passage, stored } of readAhead(passages, this.atOnce - 1, read)) {
       await this.comparison.passage(passage, stored, end);
       this.moved(projection.topic, passage.records);
       if (this.comparison.isFull) await this.tellMissing(projection, stretch);
     }
     const others = EVERY_KIND.filter((kind) => !projection.kinds.includes(kind));
-    await eachAtOnce(others, atOnce, (kind) => this.unexpected(kind, stretch));
+    await eachAtOnce(others, this.atOnce, (kind) => this.unexpected(kind, stretch));
     await this.tellMissing(projection, stretch);
   }
 
