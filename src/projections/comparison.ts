@@ -4,7 +4,7 @@ import type { ReadModel } from '../read-model/read-model.js';
 import { identifierOf } from './applied-window.js';
 import type { Passage } from './expected.js';
 import type { Expiry } from './expiry.js';
-import { patiently, readAhead } from './job.js';
+import { eachAtOnce, patiently } from './job.js';
 import type { Differences } from './reconcile-report.js';
 import { scanned } from './scanned.js';
 import { contentOf, isSameContent, isSamePartition, isSamePlace } from './stored.js';
@@ -24,11 +24,8 @@ interface Absent {
   copy?: StoredDocument;
 }
 
-/** A write, and what is stored as coming from its place. */
-interface Found {
-  readonly write: Write;
-  readonly copies: readonly StoredDocument[];
-}
+/** What reads find of an identifier; undefined: nothing. */
+type Elsewhere = Document | 'unreadable' | undefined;
 
 /**
  * Compares passages of the log with what is stored as coming from them, in any sequence of passages. One fault is told
@@ -72,11 +69,12 @@ export class Comparison {
     const found = passage.writes.map((write) => ({ write, copies: stored.take(write) }));
     // First: a write of which nothing is found at its place may find it among these.
     for (const { kind, document } of stored.rest()) await this.unexpected(kind, document);
-    const lookUp = async (one: Found) => ({ ...one, elsewhere: await this.elsewhere(one) });
-    for await (const { write, copies, elsewhere } of readAhead(found, this.atOnce - 1, lookUp)) {
+    const missing = found.filter(({ copies }) => copies.length === 0).map(({ write }) => write);
+    const elsewhere = await this.elsewhere(missing);
+    for (const { write, copies } of found) {
       this.compared += 1;
       if (copies.length > 0) await this.found(write, copies);
-      else await this.notFound(write, elsewhere, end);
+      else await this.notFound(write, elsewhere.get(write), end);
     }
   }
 
@@ -133,12 +131,17 @@ export class Comparison {
     await this.tell(identifierOf(write.kind, write), problem, write, copies);
   }
 
-  /** What reads find of a write that nothing at its place comes from. */
-  private async elsewhere({ write, copies }: Found): Promise<Document | 'unreadable' | undefined> {
-    return copies.length > 0 || this.hasExpired(write) ? undefined : this.read(write);
+  /** What reads find of writes that nothing at their places comes from. */
+  private async elsewhere(writes: readonly Write[]): Promise<Map<Write, Elsewhere>> {
+    const elsewhere = new Map<Write, Elsewhere>();
+    const kept = writes.filter((write) => !this.hasExpired(write));
+    await eachAtOnce(kept, this.atOnce, async (write) => {
+      elsewhere.set(write, await this.read(write));
+    });
+    return elsewhere;
   }
 
-  private async notFound(write: Write, elsewhere: Document | 'unreadable' | undefined, end: number): Promise<void> {
+  private async notFound(write: Write, elsewhere: Elsewhere, end: number): Promise<void> {
     // It may have expired while it was looked for.
     if (this.hasExpired(write)) return;
     const key = identifierOf(write.kind, write);
@@ -159,7 +162,7 @@ export class Comparison {
     this.absentCharacters += write.op === 'delete' ? 0 : write.source.length;
   }
 
-  private async read({ kind, org, id }: Write): Promise<Document | 'unreadable' | undefined> {
+  private async read({ kind, org, id }: Write): Promise<Elsewhere> {
     for (let attempt = 1; ; attempt += 1) {
       try {
         return await this.model.get(kind, org, id);

@@ -75,7 +75,7 @@ export async function eachAtOnce<Item>(
 
 /** What the work makes of each, in order; the work of so many more is under way meanwhile. */
 export async function* readAhead<Item, Result>(
-  items: Iterable<Item> | AsyncIterable<Item>,
+  items: AsyncIterable<Item>,
   most: number,
   work: (item: Item) => Promise<Result>,
 ): AsyncGenerator<Result> {

@@ -65,7 +65,7 @@ class Reconciliation {
   ) {
     this.expiry = new Expiry(parts.retention);
     this.differences = new Differences(options.repair ?? false, parts.logger);
-    // A repair may change what is found next.
+    // A repair may change what the next passage finds.
     this.atOnce = this.differences.repairs ? 1 : paceOf(parts.model).atOnce;
     this.comparison = new Comparison(parts.model, this.expiry, this.differences, this.atOnce, signal);
   }

@@ -1,3 +1,5 @@
+import { isUtf8 } from 'node:buffer';
+
 /** What a document may hold; undefined members are left out. Bytes are the UTF-8 of a text, and become one. */
 export type SmileValue = string | number | boolean | Uint8Array | SmileObject;
 
@@ -17,7 +19,7 @@ const END_OF_TEXT = 0xfc;
 const OBJECT = 0xfa;
 const END_OF_OBJECT = 0xfb;
 
-/** A number of one token and at most ten bytes. */
+/** The token, and at most ten bytes. */
 const MOST_NUMBER_BYTES = 11;
 const MOST_BYTES_A_UNIT = 3;
 /** Up to here, one character after the other is faster than a call of the system's. */
@@ -55,7 +57,10 @@ export class SmileDocuments {
     return this.buffer.subarray(0, this.length);
   }
 
-  /** Throws for a number that is not a safe integer, and for a name that is not 1 to 64 characters of ASCII. */
+  /**
+   * Throws for a number that is not a safe integer, a name that is not 1 to 64 characters of ASCII, and for bytes that are
+   * not UTF-8: those could end the text that they stand for, and begin something else.
+   */
   add(document: SmileObject): void {
     this.copy(HEADER);
     this.object(document);
@@ -101,6 +106,7 @@ export class SmileDocuments {
   }
 
   private textOf(utf8: Uint8Array): void {
+    if (!isUtf8(utf8)) throw new Error('a text of a document is UTF-8');
     this.reserve(utf8.length + 2);
     this.buffer[this.length++] = TEXT;
     this.buffer.set(utf8, this.length);

@@ -73,12 +73,16 @@ test.each([1.5, Number.NaN, Number.POSITIVE_INFINITY, 2 ** 53])('%p is refused',
   expect(() => written([{ number }])).toThrow('a number of a document is a safe integer');
 });
 
+test.each([[0xfc, 0xfb, 0xff], [0xc3], [0x61, 0xed, 0xa0, 0x80]])('bytes that are no text are refused', (...bytes) => {
+  expect(() => written([{ text: Uint8Array.from(bytes) }])).toThrow('a text of a document is UTF-8');
+});
+
 test.each(['', 'ü', 'x'.repeat(65), 'with space'])('the name %p is refused', (key) => {
   expect(() => written([{ [key]: true }])).toThrow('1 to 64 characters of ASCII');
 });
 
 test('a document larger than all memory that is kept', () => {
-  const large = 'ü"'.repeat(4 * 1024 * 1024);
+  const large = 'ü"'.repeat(1_500_000);
   const [bytes] = written([{ large, last: 1 }]);
   expect(parse(new Uint8Array(bytes ?? []))).toEqual({ large, last: 1 });
 });
