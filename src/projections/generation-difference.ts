@@ -56,13 +56,13 @@ export class GenerationDifference {
 
   /** Of the kinds that a topic has none of, something may be left in the live generation: it is looked for once. */
   private *tasks(ends: Ends): Generator<Task> {
-    const isFirst = Object.keys(this.ends).length === 0;
     for (const { topic, kinds } of this.options.projections) {
       for (const [name, end] of Object.entries(ends[topic] ?? {})) {
         const partition = Number(name);
-        const stretch = { topic, partition, from: this.ends[topic]?.[partition] ?? 0, to: end };
-        if (stretch.from >= end) continue;
-        for (const kind of isFirst ? EVERY_KIND : kinds) yield { kind, stretch };
+        const from = this.ends[topic]?.[partition];
+        if ((from ?? 0) >= end) continue;
+        const stretch = { topic, partition, from: from ?? 0, to: end };
+        for (const kind of from === undefined ? EVERY_KIND : kinds) yield { kind, stretch };
       }
     }
   }
