@@ -19,7 +19,7 @@ interface WriteTo {
   readonly place: Place;
 }
 
-export interface DocumentContent {
+interface DocumentContent {
   /** The values of the kind's fields; one that is absent is not stored and matches no filter. */
   readonly fields: Fields;
   /** JSON text, answered as it is, byte for byte. */
