@@ -7,9 +7,10 @@ import { parseLink } from '../model/links.js';
 import { serviceAccountStream } from '../model/streams.js';
 import { publicPart, refOf, type ViewKind, viewOf } from '../model/views.js';
 import type { Place, Write } from '../read-model/document.js';
+import { KIND_NAMES } from '../read-model/kinds.js';
 import { withReceivedTime } from './audit.js';
 import { differenceOf } from './difference.js';
-import { EVERY_KIND, type Projection } from './projection.js';
+import type { Projection } from './projection.js';
 
 /**
  * The views of the control resources, and the audit events of their changes, derived from the recorded events and so
@@ -17,7 +18,7 @@ import { EVERY_KIND, type Projection } from './projection.js';
  */
 export const controlProjection: Projection = {
   topic: 'control',
-  kinds: EVERY_KIND,
+  kinds: KIND_NAMES,
   fromStart: true,
   unreadable: 'stop',
   start() {

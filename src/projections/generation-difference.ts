@@ -1,11 +1,11 @@
 import type { Place, StoredDocument } from '../read-model/document.js';
-import type { KindName } from '../read-model/kinds.js';
+import { KIND_NAMES, type KindName } from '../read-model/kinds.js';
 import type { Generation, ReadModel } from '../read-model/read-model.js';
 import { identifierOf } from './applied-window.js';
 import type { Expiry } from './expiry.js';
 import { type Findings, findingOf } from './findings.js';
 import { type Ends, eachAtOnce, turnOfTheLoop } from './job.js';
-import { EVERY_KIND, type Projection } from './projection.js';
+import type { Projection } from './projection.js';
 import { type Stretch, scanned } from './scanned.js';
 import { isSameContent } from './stored.js';
 
@@ -62,7 +62,7 @@ export class GenerationDifference {
         const from = this.ends[topic]?.[partition];
         if ((from ?? 0) >= end) continue;
         const stretch = { topic, partition, from: from ?? 0, to: end };
-        for (const kind of from === undefined ? EVERY_KIND : kinds) yield { kind, stretch };
+        for (const kind of from === undefined ? KIND_NAMES : kinds) yield { kind, stretch };
       }
     }
   }

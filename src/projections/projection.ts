@@ -1,8 +1,6 @@
 import type { LogRecord, Topic } from '../event-log/event-log.js';
 import type { Write } from '../read-model/document.js';
-import { KINDS, type KindName } from '../read-model/kinds.js';
-
-export const EVERY_KIND = Object.keys(KINDS) as KindName[];
+import type { KindName } from '../read-model/kinds.js';
 
 /** Turns records into documents: the same records always give the same writes. */
 export interface Projection {

@@ -2,7 +2,7 @@ import type { Logger } from 'pino';
 import type { Clock } from '../clock.js';
 import type { EventLog, Offsets, Topic } from '../event-log/event-log.js';
 import type { Write } from '../read-model/document.js';
-import type { KindName } from '../read-model/kinds.js';
+import { KIND_NAMES, type KindName } from '../read-model/kinds.js';
 import type { ReadModel, Retention } from '../read-model/read-model.js';
 import { identifierOf } from './applied-window.js';
 import { Comparison } from './comparison.js';
@@ -10,7 +10,7 @@ import { FoldedTopic, type Passage, passagesOf } from './expected.js';
 import { Expiry } from './expiry.js';
 import { repetitionsAmong } from './first-records.js';
 import { type Ends, eachAtOnce, paceOf, patiently, readAhead, type Tell } from './job.js';
-import { EVERY_KIND, type Projection } from './projection.js';
+import type { Projection } from './projection.js';
 import { Differences, type ReconciliationReport } from './reconcile-report.js';
 import { type Stretch, scanned } from './scanned.js';
 import { MOST_STRAYS, visitStrays } from './strays.js';
@@ -120,7 +120,7 @@ class Reconciliation {
       this.moved(projection.topic, passage.records);
       if (this.comparison.isFull) await this.tellMissing(projection, stretch);
     }
-    const others = EVERY_KIND.filter((kind) => !projection.kinds.includes(kind));
+    const others = KIND_NAMES.filter((kind) => !projection.kinds.includes(kind));
     await eachAtOnce(others, this.atOnce, (kind) => this.unexpected(kind, stretch));
     await this.tellMissing(projection, stretch);
   }

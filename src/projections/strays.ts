@@ -1,6 +1,6 @@
 import type { Offsets, Topic } from '../event-log/event-log.js';
 import type { Place, StoredDocument } from '../read-model/document.js';
-import { KINDS, type KindName } from '../read-model/kinds.js';
+import { KIND_NAMES, type KindName } from '../read-model/kinds.js';
 import type { ReadModel } from '../read-model/read-model.js';
 import { patiently } from './job.js';
 
@@ -21,7 +21,7 @@ export async function visitStrays(
   signal: AbortSignal,
   visit: (kind: KindName, document: StoredDocument) => Promise<void>,
 ): Promise<void> {
-  for (const kind of Object.keys(KINDS) as KindName[]) {
+  for (const kind of KIND_NAMES) {
     const before = { ...WITHOUT_DOCUMENTS, ...(await patiently(signal, heads)) };
     const found = await patiently(signal, () => model.strays(kind, before, MOST_STRAYS));
     if (found.length === 0) continue;

@@ -1,8 +1,9 @@
 import type { Clock } from '../clock.js';
 import { type Elasticsearch, ElasticsearchFault, FILLING, isFault, isMissing } from './elasticsearch-client.js';
 import { documentIndex, type Identity, type IndexSettings, keysIndex, progressIndex } from './elasticsearch-mapping.js';
-import { isMonthly, KIND_NAMES, type Names, SINGLE_KINDS } from './elasticsearch-names.js';
+import { isMonthly, type Names, SINGLE_KINDS } from './elasticsearch-names.js';
 import { type Nexts, writeFirstStates } from './elasticsearch-state.js';
+import { KIND_NAMES } from './kinds.js';
 import { GenerationLost } from './read-model.js';
 
 /**

@@ -143,10 +143,10 @@ export function isConflict(error: unknown): error is ElasticsearchFault {
   return isFault(error) && error.status === 409;
 }
 
-/** How long a read waits for a shard that is just starting: that of a new month, or one that moves to another node. */
 /** The type of the fault that says that a read model does not have everything yet. */
 export const FILLING = 'generation_filling';
 
+/** How long a read waits for a shard that is just starting: that of a new month, or one that moves to another node. */
 const SHARD_WAITS_MS = [50, 100, 200, 400, 800];
 
 /**

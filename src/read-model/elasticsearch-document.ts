@@ -41,6 +41,7 @@ export function tellsMonth(id: string): boolean {
   return UUID_V7.test(id);
 }
 
+/** The month that an identifier tells. */
 export function monthIn(id: string): string | undefined {
   return tellsMonth(id) ? monthOf(Number.parseInt(id.slice(0, 8) + id.slice(9, 13), 16)) : undefined;
 }

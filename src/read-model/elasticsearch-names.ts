@@ -1,6 +1,4 @@
-import { KINDS, type KindName } from './kinds.js';
-
-export const KIND_NAMES = Object.keys(KINDS) as KindName[];
+import { KIND_NAMES, KINDS, type KindName } from './kinds.js';
 
 /** Documents of these kinds are many and only ever created: they have an index a month, the others one for all. */
 export function isMonthly(kind: KindName): boolean {

@@ -5,7 +5,6 @@ import type { Catalog } from './elasticsearch-catalog.js';
 import { type Elasticsearch, ElasticsearchFault, isMissing } from './elasticsearch-client.js';
 import { partitionName } from './elasticsearch-document.js';
 import { Filling } from './elasticsearch-filling.js';
-import { KIND_NAMES } from './elasticsearch-names.js';
 import type { ProgressKeeper } from './elasticsearch-progress.js';
 import {
   type Bound,
@@ -18,6 +17,7 @@ import {
   readState,
   writeState,
 } from './elasticsearch-state.js';
+import { KIND_NAMES } from './kinds.js';
 import { GenerationLost } from './read-model.js';
 
 /** More names than these make an address too long. */

@@ -1,8 +1,7 @@
 import type { Target } from './elasticsearch-apply.js';
 import { bulk } from './elasticsearch-bulk.js';
-import { KIND_NAMES } from './elasticsearch-names.js';
 import { expiredBefore, type Hit, type Query, searchIn } from './elasticsearch-query.js';
-import { KINDS, type Kind, type KindName } from './kinds.js';
+import { KIND_NAMES, KINDS, type Kind, type KindName } from './kinds.js';
 import type { Retention } from './read-model.js';
 
 /** How many documents of which index. */

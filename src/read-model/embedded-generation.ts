@@ -3,11 +3,11 @@ import type { Offsets, Topic } from '../event-log/event-log.js';
 import type { Document, Outcome, Place, StoredDocument, Write } from './document.js';
 import { Expiry } from './embedded-expiry.js';
 import { scanRows, strayRows } from './embedded-scan.js';
-import { KIND_NAMES, metaOf, progressIn } from './embedded-schema.js';
+import { metaOf, progressIn } from './embedded-schema.js';
 import { lastRows, searchRows } from './embedded-search.js';
 import { countTable, sweepTable, type Transaction } from './embedded-sweep.js';
 import { KindTable } from './embedded-table.js';
-import type { KindName } from './kinds.js';
+import { KIND_NAMES, type KindName } from './kinds.js';
 import { type Generation, GenerationLost, type Progress, type Retention, type ScanRange } from './read-model.js';
 import type { LastPage, LastQuery, Page, SearchQuery } from './search.js';
 

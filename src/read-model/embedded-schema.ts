@@ -1,7 +1,7 @@
 import type { DatabaseSync } from 'node:sqlite';
 import type { Offsets, Topic } from '../event-log/event-log.js';
 import { column, kindOf } from './embedded-row.js';
-import { KINDS, KINDS_VERSION, type KindName } from './kinds.js';
+import { KIND_NAMES, KINDS_VERSION, type KindName } from './kinds.js';
 
 /** Changes when the tables here change or the kinds do; a file of another version is made anew. */
 export const FORMAT_VERSION = `4.${KINDS_VERSION}`;
@@ -14,8 +14,6 @@ export interface Meta {
   readonly logId: string;
   readonly generation: number;
 }
-
-export const KIND_NAMES = Object.keys(KINDS) as KindName[];
 
 export function createSchema(db: DatabaseSync, logId: string, generation: number): void {
   db.exec('BEGIN IMMEDIATE');

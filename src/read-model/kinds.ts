@@ -58,3 +58,5 @@ export const KINDS = {
 } as const satisfies Record<string, Kind>;
 
 export type KindName = keyof typeof KINDS;
+
+export const KIND_NAMES = Object.keys(KINDS) as KindName[];
