@@ -12,6 +12,8 @@ export interface LoadOptions {
   readonly clients?: number;
   /** How long a client rests between its requests at most. */
   readonly restMs?: number;
+  /** Clients rest while more than this is acknowledged. */
+  readonly perSecond?: number;
 }
 
 /** Codes of refusals that an outage explains. */
@@ -50,9 +52,11 @@ export class Load {
   }
 
   private async client(): Promise<void> {
-    const { random, restMs = 20 } = this.options;
+    const { random, restMs = 20, perSecond = Number.POSITIVE_INFINITY, ledger } = this.options;
+    const [start, before] = [performance.now(), ledger.counts.acknowledged];
+    const isAhead = () => (ledger.counts.acknowledged - before) * 1_000 > (performance.now() - start) * perSecond;
     while (!this.ended) {
-      await this.act();
+      if (!isAhead()) await this.act();
       await delay(random.whole(0, restMs));
     }
   }

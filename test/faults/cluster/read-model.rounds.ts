@@ -10,10 +10,10 @@ import { codeOf, Load } from './load.js';
 const LIST = `/audit/org/${ORG}`;
 /** Past the 10,000 that a search by pages reaches. */
 const DEEP = FULL ? 30_000 : 12_000;
+/** Readers who never rest would take of two cores what the writers need. */
 const SCALE = FULL
-  ? { events: 100_000, clients: 40, readers: 20, runs: 3, writesPerSecond: 200 }
-  : { events: 10_000, clients: 5, readers: 5, runs: 1, writesPerSecond: 1 };
-/** Readers who never rest have the same two cores: at full scale the third reconciliation took nearly so long. */
+  ? { events: 100_000, clients: 80, readers: 20, restMs: 400, runs: 3, writesPerSecond: 200 }
+  : { events: 10_000, clients: 5, readers: 5, restMs: 0, runs: 1, writesPerSecond: 1 };
 const JOB_MS = (FULL ? 15 : 5) * MINUTES;
 /** What is spoilt behind the back of the service. */
 const SPOILT = Array.from({ length: 20 }, (_, at) => (['missing', 'altered', 'extra'] as const)[at % 3]);
@@ -132,10 +132,11 @@ faultSuite('the read model of several processes', () => {
       const ledger = new Ledger();
       await fill(ledger, SCALE.events, (n) => `r ${n % 200}`);
       const ids = ledger.acknowledged.flatMap((sent) => [...sent.ids]);
-      const { clients, readers, runs } = SCALE;
+      const { clients, readers, restMs, runs, writesPerSecond } = SCALE;
+      const pace = { clients, restMs: 100, ...(FULL && { perSecond: writesPerSecond * 1.05 }) };
       const before = ledger.counts.acknowledged;
       const start = performance.now();
-      const load = new Load({ urls, key, ledger, random: randomOf(SEED), clients, restMs: 100 }).start();
+      const load = new Load({ urls, key, ledger, random: randomOf(SEED), ...pace }).start();
       const random = randomOf(SEED + 1);
       let reading = true;
       let reads = 0;
@@ -149,6 +150,7 @@ faultSuite('the read model of several processes', () => {
           const count = page.status === 200 ? bodyOf<{ items: unknown[] }>(page).items.length : page.text;
           if (count !== SCALE.events / 200) ledger.faults.push(`a list had ${count} events`);
           reads += 2;
+          await delay(random.whole(0, restMs));
         }
       };
       const all = Promise.all(Array.from({ length: readers }, reader));
@@ -166,7 +168,7 @@ faultSuite('the read model of several processes', () => {
       report(
         `rebuilt under load: ${runs} of ${runs}, ${SCALE.events} events, ${rate} writes/s, ${reads} reads, none missed`,
       );
-      expect(rate).toBeGreaterThanOrEqual(SCALE.writesPerSecond);
+      expect(rate).toBeGreaterThanOrEqual(writesPerSecond);
     },
     4 * SCALE.runs * JOB_MS,
   );
