@@ -1,5 +1,6 @@
 import { isUtf8 } from 'node:buffer';
-import type { AuditEvent } from '../model/audit-event.js';
+import type { AuditEvent, SearchedEvent } from '../model/audit-event.js';
+import { CompactJson } from './compact-json.js';
 import type { LogEntry, LogRecord } from './event-log.js';
 import { SCHEMA_VERSION, UnreadableRecord } from './record-schema.js';
 import { WAITED_FOR } from './waited-for.js';
@@ -27,19 +28,44 @@ export function auditEntry(event: AuditEvent, { hash, waited = false }: AuditEnt
   };
 }
 
-/** Throws `UnreadableRecord`. Use `event` for its strings only: the record has its numbers, digit for digit. */
-export function auditEventOf({ headers: { v, hash }, value }: LogRecord): { event: AuditEvent; hash?: string } {
+/** Throws `UnreadableRecord`. */
+export function auditEventOf({ headers: { v, hash }, value }: LogRecord): { event: SearchedEvent; hash?: string } {
   if (v !== SCHEMA_VERSION) throw new UnreadableRecord(`has schema version ${v}, not ${SCHEMA_VERSION}`);
-  const event = parseEvent(value);
+  // Decoding would put another character in the place of what is none.
+  if (!isUtf8(value)) throw new UnreadableRecord('is not UTF-8');
+  const json = Buffer.from(value.buffer, value.byteOffset, value.byteLength);
+  const event = searchedIn(json) ?? parsed(json);
   return { event, ...(hash !== undefined && { hash }) };
 }
 
-function parseEvent(value: Uint8Array): AuditEvent {
-  // Decoding would put another character in the place of what is none.
-  if (!isUtf8(value)) throw new UnreadableRecord('is not UTF-8');
+const SEARCHED = new CompactJson([
+  ...['id', 'eventTime', 'requestId', 'context.org', 'context.name'],
+  ...['context.location', 'context.gvcAlias', 'context.podId', 'resource.id', 'resource.name', 'resource.type'],
+  ...['subject.email', 'action.type', 'result.status'],
+]);
+
+/** Of a record as this service writes it, nearly always; parsing tells what is not found here. */
+function searchedIn(json: Buffer): SearchedEvent | undefined {
+  const [id, eventTime, requestId, org, name, location, gvcAlias, podId, ...others] = SEARCHED.textsIn(json) ?? [];
+  const [resourceId, resourceName, resourceType, email, actionType, status] = others;
+  if (id === undefined || !isTime(eventTime) || org === undefined || name === undefined) return undefined;
+  if (resourceId === undefined && resourceName === undefined && resourceType === undefined) return undefined;
+  return {
+    id,
+    eventTime,
+    requestId,
+    context: { org, name, location, gvcAlias, podId },
+    resource: { id: resourceId, name: resourceName, type: resourceType },
+    subject: { email },
+    action: { type: actionType },
+    result: { status },
+  };
+}
+
+function parsed(json: Buffer): AuditEvent {
   let event: AuditEvent;
   try {
-    event = JSON.parse(Buffer.from(value.buffer, value.byteOffset, value.byteLength).toString());
+    event = JSON.parse(json.toString());
   } catch (error) {
     throw new UnreadableRecord('is not JSON', { cause: error });
   }
@@ -47,9 +73,13 @@ function parseEvent(value: Uint8Array): AuditEvent {
     typeof event?.id === 'string' &&
     typeof event.context?.org === 'string' &&
     typeof event.context.name === 'string' &&
-    Number.isFinite(Date.parse(event.eventTime)) &&
+    isTime(event.eventTime) &&
     typeof event.resource === 'object' &&
     event.resource !== null;
-  if (!complete || value.at(-1) !== END_OF_OBJECT) throw new UnreadableRecord('is not an audit event');
+  if (!complete || json.at(-1) !== END_OF_OBJECT) throw new UnreadableRecord('is not an audit event');
   return event;
+}
+
+function isTime(text: string | undefined): text is string {
+  return text !== undefined && Number.isFinite(Date.parse(text));
 }

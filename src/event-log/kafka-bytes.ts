@@ -5,8 +5,21 @@ export class Bytes {
     private at = 0,
   ) {}
 
+  get position(): number {
+    return this.at;
+  }
+
   get left(): number {
     return this.buffer.length - this.at;
+  }
+
+  /** Passes bytes that are the same as these; otherwise passes nothing, and answers false. */
+  passed(bytes: Uint8Array): boolean {
+    for (let index = 0; index < bytes.length; index += 1) {
+      if (this.buffer[this.at + index] !== bytes[index]) return false;
+    }
+    this.at += bytes.length;
+    return true;
   }
 
   take(length: number): Buffer {

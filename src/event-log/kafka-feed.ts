@@ -1,4 +1,4 @@
-import { setTimeout as delay } from 'node:timers/promises';
+import { setTimeout as delay, setImmediate as loopTurn } from 'node:timers/promises';
 import type { Logger } from 'pino';
 import { type Batch, CorruptRecord, type Offsets, PositionOutOfRange, type Topic } from './event-log.js';
 import type { KafkaLink } from './kafka-client.js';
@@ -27,7 +27,7 @@ const BUSY_WAIT_MS = 20;
 /** Of one partition at a time, and of all that a feed holds: the more partitions, the less of each. */
 const PARTITION_BYTES = { least: 64 * 1024, most: 1024 * 1024 };
 const FEED_BYTES = 48 * 1024 * 1024;
-const FETCH_BYTES = 8 * 1024 * 1024;
+const FETCH_BYTES = 2 * 1024 * 1024;
 /** Most fetches hold fewer, and are one batch. */
 const BATCH_RECORDS = 1_000;
 const READ_UNCOMMITTED = 0;
@@ -126,7 +126,11 @@ export class TopicFeed {
         continue;
       }
       const waitMs = wanted.length < slots.length ? BUSY_WAIT_MS : WAIT_MS;
-      for (const fetched of await this.fetch(link, leader, wanted, waitMs)) this.accept(fetched);
+      for (const fetched of await this.fetch(link, leader, wanted, waitMs)) {
+        this.accept(fetched);
+        // What the taker of one partition has to send goes out before the next one is handed over.
+        if (fetched.records.length > 0) await loopTurn();
+      }
       works();
     }
   }

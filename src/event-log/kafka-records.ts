@@ -86,6 +86,8 @@ function* recordsOf(topic: Topic, partition: number, base: number, batch: Buffer
   const appended = attributes & LOG_APPEND_TIME ? new Bytes(batch, 35).int64() : undefined;
   const count = batch.readInt32BE(57);
   const bytes = new Bytes(batch, HEADER);
+  let headers: Record<string, string> | undefined;
+  let same = batch.subarray(0, 0);
   for (let index = 0; index < count; index += 1) {
     bytes.varint();
     bytes.int8();
@@ -94,7 +96,13 @@ function* recordsOf(topic: Topic, partition: number, base: number, batch: Buffer
     const offset = base + bytes.varint();
     const key = bytes.varintText() ?? '';
     const value = bytes.varintBytes() ?? Buffer.alloc(0);
-    yield { topic, partition, offset, time, key, headers: headersOf(bytes), value };
+    // Mostly those of the record before: then they are made once for both.
+    if (!headers || !bytes.passed(same)) {
+      const start = bytes.position;
+      headers = headersOf(bytes);
+      same = batch.subarray(start, bytes.position);
+    }
+    yield { topic, partition, offset, time, key, headers, value };
   }
 }
 

@@ -37,6 +37,28 @@ export interface AuditEvent extends SentAuditEvent {
   readonly context: AuditContext & { readonly org: string; readonly name: string };
 }
 
+/** What of an event is looked at to find it. */
+export interface SearchedEvent {
+  readonly id: string;
+  readonly eventTime: string;
+  readonly requestId?: string | undefined;
+  readonly resource: {
+    readonly id?: string | undefined;
+    readonly name?: string | undefined;
+    readonly type?: string | undefined;
+  };
+  readonly context: {
+    readonly org: string;
+    readonly name: string;
+    readonly location?: string | undefined;
+    readonly gvcAlias?: string | undefined;
+    readonly podId?: string | undefined;
+  };
+  readonly subject?: { readonly email?: string | undefined };
+  readonly action?: { readonly type?: string | undefined };
+  readonly result?: { readonly status?: string | undefined };
+}
+
 /** What the service knows about the request that carried the event. Times in ISO 8601. */
 export interface Publication {
   readonly id: string;
@@ -84,7 +106,7 @@ function inUtc(time: string): string {
 }
 
 /** The values that lists filter by, named as in `read-model/kinds.ts`. */
-export function auditFields(event: AuditEvent): Record<string, string | number | undefined> {
+export function auditFields(event: SearchedEvent): Record<string, string | number | undefined> {
   const { resource, context, action, subject, result } = event;
   return {
     eventTime: Date.parse(event.eventTime),

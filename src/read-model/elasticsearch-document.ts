@@ -86,25 +86,23 @@ export function checkWrite(write: Write): void {
 
 /** The document as it is stored. */
 export function bodyOf(write: Write): SmileObject {
-  const content = write.op === 'delete' ? { deleted: true, fields: {}, source: '' } : contentOf(write);
-  return { ...placed(write), ...content };
-}
-
-function contentOf(write: Exclude<Write, { readonly op: 'delete' }>) {
+  const { org, id, place } = write;
+  const { offset, ordinal, time } = place;
+  const partition = partitionName(place);
+  if (write.op === 'delete') {
+    return { org, id, partition, offset, ordinal, time, deleted: true, fields: {}, source: '' };
+  }
   const { fields, source } = write;
-  return { ...(write.op === 'create' && { hash: write.hash }), fields, source };
+  const hash = write.op === 'create' ? write.hash : undefined;
+  return { org, id, partition, offset, ordinal, time, hash, fields, source };
 }
 
 /** What tells of a keyed event where it stands, what it is, and when it expires. */
-export function pointerBodyOf(write: Write & { readonly op: 'create' }): SmileObject {
-  const { expiresBy = '' }: Kind = KINDS[write.kind];
-  const { [expiresBy]: value } = write.fields;
-  return { ...placed(write), hash: write.hash, fields: { [expiresBy]: value } };
-}
-
-function placed({ org, id, place }: Write) {
+export function pointerBodyOf({ kind, org, id, place, hash, fields }: Write & { readonly op: 'create' }): SmileObject {
+  const { expiresBy = '' }: Kind = KINDS[kind];
+  const { [expiresBy]: value } = fields;
   const { offset, ordinal, time } = place;
-  return { org, id, partition: partitionName(place), offset, ordinal, time };
+  return { org, id, partition: partitionName(place), offset, ordinal, time, hash, fields: { [expiresBy]: value } };
 }
 
 export function placeIn({ partition, offset, ordinal, time }: Stored): Place {

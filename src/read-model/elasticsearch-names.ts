@@ -15,6 +15,8 @@ export const SINGLE_KINDS: readonly KindName[] = KIND_NAMES.filter((kind) => !is
  * the aliases of the live generation, which have the same names for ever.
  */
 export class Names {
+  private last = { generation: 0, month: '', name: '' };
+
   constructor(private readonly prefix: string) {}
 
   /** How far the log is in a generation; says whether it is live. */
@@ -27,7 +29,11 @@ export class Names {
   }
 
   month(generation: number, month: string): string {
-    return `${this.prefix}audit-events-${generation}-${month}`;
+    // Documents of one month follow each other.
+    if (month !== this.last.month || generation !== this.last.generation) {
+      this.last = { generation, month, name: `${this.prefix}audit-events-${generation}-${month}` };
+    }
+    return this.last.name;
   }
 
   /** Where the events stand whose identifiers do not say so. */

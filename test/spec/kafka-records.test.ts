@@ -9,7 +9,11 @@ describe('batches of records from Kafka', () => {
   const record = fc.record({
     key: text,
     value: fc.uint8Array({ maxLength: 40 }),
-    headers: fc.dictionary(text, text, { maxKeys: 3 }).map((headers) => ({ ...headers })),
+    // Those of the record before, too, or some of them.
+    headers: fc.oneof(
+      fc.constantFrom({ v: '1' }, { v: '1', sync: '1' }, { v: '1', hash: 'a' }, { v: '1', hash: 'b' }),
+      fc.dictionary(text, text, { maxKeys: 3 }).map((headers) => ({ ...headers })),
+    ),
   });
   const batches = fc.array(fc.array(record, { minLength: 1, maxLength: 5 }), { minLength: 1, maxLength: 4 });
 

@@ -1,0 +1,39 @@
+import fc from 'fast-check';
+import { auditEntry, auditEventOf } from '../../src/event-log/audit-record.js';
+import { type AuditEvent, auditFields } from '../../src/model/audit-event.js';
+import { jsonObject, naming, seeded, spelled } from './arbitraries.js';
+
+const text = fc.option(naming, { nil: undefined });
+const data = fc.option(jsonObject, { nil: undefined });
+const time = fc
+  .date({ noInvalidDate: true, min: new Date(0), max: new Date('9999-12-31') })
+  .map((at) => at.toISOString());
+
+const event = fc
+  .record({
+    id: fc.uuid({ version: 7 }),
+    eventTime: time,
+    postedTime: time,
+    requestId: naming,
+    resource: fc.record({ id: text, name: text, type: text, data }),
+    context: fc.record({ org: naming, name: naming, location: text, gvcAlias: text, podId: text, data }),
+    subject: fc.option(fc.record({ email: text, name: text, claims: data }), { nil: undefined }),
+    action: fc.option(fc.record({ type: text, data }), { nil: undefined }),
+    result: fc.option(fc.record({ status: text, message: text }), { nil: undefined }),
+  })
+  .map((one): AuditEvent => JSON.parse(JSON.stringify(one)));
+
+test('an event is found by the same, however its record is spelled', () => {
+  fc.assert(
+    fc.property(event, fc.infiniteStream(fc.double({ min: 0, max: 0.999 })), (one, stream) => {
+      const entry = auditEntry(one);
+      const otherwise = spelled(one, () => stream.next().value ?? 0).trim();
+      for (const value of [entry.value, Buffer.from(otherwise)]) {
+        const { event: read } = auditEventOf({ ...entry, value, partition: 0, offset: 0, time: 0 });
+        expect(auditFields(read)).toEqual(auditFields(one));
+        expect([read.id, read.context.org]).toEqual([one.id, one.context.org]);
+      }
+    }),
+    seeded(2_000),
+  );
+});
