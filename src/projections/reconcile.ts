@@ -13,7 +13,7 @@ import { type Ends, eachAtOnce, paceOf, patiently, readAhead, type Tell } from '
 import type { Projection } from './projection.js';
 import { Differences, type ReconciliationReport } from './reconcile-report.js';
 import { type Stretch, scanned } from './scanned.js';
-import { MOST_STRAYS, visitStrays } from './strays.js';
+import { visitStrays } from './strays.js';
 
 export interface ReconcileParts {
   readonly log: EventLog;
@@ -175,32 +175,24 @@ class Reconciliation {
     return newer;
   }
 
-  /** What belongs nowhere; where it is removed, all of it, page by page. */
+  /** What belongs nowhere. */
   private async strays(): Promise<void> {
-    let left = this.options.to === undefined;
-    do {
-      const visited = left ? await this.visitStrays() : 0;
-      await this.comparison.tellExtra();
-      left = this.differences.repairs && visited >= MOST_STRAYS;
-    } while (left);
+    if (this.options.to === undefined) await this.visitStrays();
+    await this.comparison.tellExtra();
   }
 
-  /** Answers how many there were of those that are asked for. */
-  private async visitStrays(): Promise<number> {
+  private async visitStrays(): Promise<void> {
     const { topic, partition } = this.options;
     const { log, model, projections } = this.parts;
     const heads = async (): Promise<Partial<Record<Topic, Offsets>>> => {
       const found = projections.map(async (one) => [one.topic, await log.head(one.topic)] as const);
       return Object.fromEntries(await Promise.all(found));
     };
-    let visited = 0;
     await visitStrays(model, heads, this.signal, async (kind, document) => {
       const { place } = document;
       if ((topic ?? place.topic) !== place.topic || (partition ?? place.partition) !== place.partition) return;
-      visited += 1;
       await this.comparison.unexpected(kind, document);
     });
-    return visited;
   }
 
   private moved(topic: Topic, records: number): void {

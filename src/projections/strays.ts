@@ -1,19 +1,19 @@
 import type { Offsets, Topic } from '../event-log/event-log.js';
 import type { Place, StoredDocument } from '../read-model/document.js';
 import { KIND_NAMES, type KindName } from '../read-model/kinds.js';
-import type { ReadModel } from '../read-model/read-model.js';
+import type { ReadModel, StrayRange } from '../read-model/read-model.js';
 import { patiently } from './job.js';
 
 type Heads = Readonly<Partial<Record<Topic, Offsets>>>;
 
-export const MOST_STRAYS = 1_000;
+const PAGE = 1_000;
 
 /** Topics that no document comes from. */
 const WITHOUT_DOCUMENTS: Heads = { 'audit.dead': {}, progress: {} };
 
 /**
- * Visits documents that say they come from a place that the log does not have: up to 1,000 of a kind. The log may grow
- * while they are looked for, so its heads are asked for once more before one is believed.
+ * Visits documents that say they come from a place that the log does not have. The log may grow while they are looked for,
+ * so its heads are asked for once more before one is believed.
  */
 export async function visitStrays(
   model: Pick<ReadModel, 'strays'>,
@@ -22,12 +22,16 @@ export async function visitStrays(
   visit: (kind: KindName, document: StoredDocument) => Promise<void>,
 ): Promise<void> {
   for (const kind of KIND_NAMES) {
-    const before = { ...WITHOUT_DOCUMENTS, ...(await patiently(signal, heads)) };
-    const found = await patiently(signal, () => model.strays(kind, before, MOST_STRAYS));
-    if (found.length === 0) continue;
-    const after = await patiently(signal, heads);
-    for (const document of found) {
-      if (!isInLog(document.place, after)) await visit(kind, document);
+    let range: StrayRange | undefined = { limit: PAGE };
+    while (range) {
+      const at: StrayRange = range;
+      const before = { ...WITHOUT_DOCUMENTS, ...(await patiently(signal, heads)) };
+      const { documents, next } = await patiently(signal, () => model.strays(kind, before, at));
+      const after = documents.length > 0 ? await patiently(signal, heads) : {};
+      for (const document of documents) {
+        if (!isInLog(document.place, after)) await visit(kind, document);
+      }
+      range = next === undefined ? undefined : { limit: PAGE, after: next };
     }
   }
 }

@@ -15,7 +15,15 @@ import { appliedBounds, Searchable } from './elasticsearch-searchable.js';
 import type { Bounds } from './elasticsearch-state.js';
 import { sweepDocuments } from './elasticsearch-sweep.js';
 import type { KindName } from './kinds.js';
-import { type Generation, GenerationLost, GenerationSealed, type Progress, type ScanRange } from './read-model.js';
+import {
+  type Generation,
+  GenerationLost,
+  GenerationSealed,
+  type Progress,
+  type ScanRange,
+  type StrayPage,
+  type StrayRange,
+} from './read-model.js';
 
 /** One generation, live or not, as one process writes to it. */
 export class ElasticsearchGeneration implements Generation {
@@ -90,12 +98,8 @@ export class ElasticsearchGeneration implements Generation {
     return scanRange(this.target(), kind, range);
   }
 
-  strays(
-    kind: KindName,
-    ends: Readonly<Partial<Record<Topic, Offsets>>>,
-    limit: number,
-  ): Promise<readonly StoredDocument[]> {
-    return findStrays(this.target(), kind, ends, limit);
+  strays(kind: KindName, ends: Readonly<Partial<Record<Topic, Offsets>>>, range: StrayRange): Promise<StrayPage> {
+    return findStrays(this.target(), kind, ends, range);
   }
 
   async overwrite(write: Write): Promise<void> {

@@ -13,7 +13,10 @@ import {
 } from './elasticsearch-document.js';
 import { type Found, type Hit, type Query, searchIn } from './elasticsearch-query.js';
 import type { KindName } from './kinds.js';
-import type { ScanRange } from './read-model.js';
+import type { ScanRange, StrayPage, StrayRange } from './read-model.js';
+
+/** Copies of one document stand in different indices. */
+const STORED_ORDER = [{ offset: 'asc' }, { ordinal: 'asc' }, { _index: 'asc' }, { id: 'asc' }];
 
 /** The documents of a range of the log, whatever reads would make of them. */
 export async function scanRange(target: Target, kind: KindName, range: ScanRange): Promise<StoredDocument[]> {
@@ -23,8 +26,7 @@ export async function scanRange(target: Target, kind: KindName, range: ScanRange
     query: {
       bool: { filter: [{ term: { partition: partitionName(range) } }, { range: { offset: { gte: from, lt: to } } }] },
     },
-    // Copies of one document stand in different indices.
-    sort: [{ offset: 'asc' }, { ordinal: 'asc' }, { _index: 'asc' }, { id: 'asc' }],
+    sort: STORED_ORDER,
     size: limit,
     ...(after && {
       search_after: [after.place.offset, after.place.ordinal, locationIn(after.location).index, after.id],
@@ -33,18 +35,26 @@ export async function scanRange(target: Target, kind: KindName, range: ScanRange
   return storedIn(target, kind, found.hits);
 }
 
-/** Documents from beyond the ends of the partitions, or of a partition that is not there, of the topics that are named. */
+/** Of the topics that are named: documents from beyond the ends of partitions, from before them, or of none that is there. */
 export async function findStrays(
   target: Target,
   kind: KindName,
   ends: Readonly<Partial<Record<Topic, Offsets>>>,
-  limit: number,
-): Promise<StoredDocument[]> {
+  { limit, after }: StrayRange,
+): Promise<StrayPage> {
   checkLimit(limit);
   const should = Object.entries(ends).flatMap(([topic, partitions]) => beyond(topic as Topic, partitions));
-  if (should.length === 0) return [];
-  const query = { bool: { should, minimum_should_match: 1 } };
-  return storedIn(target, kind, (await searchAll(target, kind, { query, size: limit, sort: ['_doc'] })).hits);
+  if (should.length === 0) return { documents: [] };
+  const { hits } = await searchAll(target, kind, {
+    query: { bool: { should, minimum_should_match: 1 } },
+    sort: STORED_ORDER,
+    size: limit,
+    ...(after !== undefined && { search_after: JSON.parse(after) }),
+  });
+  const next = hits.length === limit ? JSON.stringify(hits.at(-1)?.sort) : undefined;
+  const documents = await storedIn(target, kind, hits);
+  // Only where an offset that nobody gave out is rounded would a page end where the one before did.
+  return { documents, ...(next !== undefined && next !== after && { next }) };
 }
 
 function beyond(topic: Topic, ends: Offsets): Query[] {
@@ -61,7 +71,8 @@ function beyond(topic: Topic, ends: Offsets): Query[] {
   const behind = known.map(({ partition, end }) => ({
     bool: { filter: [{ term: { partition } }, { range: { offset: { gte: end } } }] },
   }));
-  return [unknown, ...behind];
+  const before = { bool: { filter: [{ prefix: { partition: `${topic}/` } }, { range: { offset: { lt: 0 } } }] } };
+  return [unknown, before, ...behind];
 }
 
 function checkLimit(limit: number): void {

@@ -29,6 +29,8 @@ import {
   type ReadModel,
   type Retention,
   type ScanRange,
+  type StrayPage,
+  type StrayRange,
 } from './read-model.js';
 import type { LastPage, LastQuery, Page, SearchQuery } from './search.js';
 
@@ -151,12 +153,8 @@ export class ElasticsearchReadModel implements ReadModel {
     return this.usable().scan(kind, range);
   }
 
-  async strays(
-    kind: KindName,
-    ends: Readonly<Partial<Record<Topic, Offsets>>>,
-    limit: number,
-  ): Promise<readonly StoredDocument[]> {
-    return this.usable().strays(kind, ends, limit);
+  async strays(kind: KindName, ends: Readonly<Partial<Record<Topic, Offsets>>>, range: StrayRange): Promise<StrayPage> {
+    return this.usable().strays(kind, ends, range);
   }
 
   async overwrite(write: Write): Promise<void> {

@@ -8,7 +8,15 @@ import { lastRows, searchRows } from './embedded-search.js';
 import { countTable, sweepTable, type Transaction } from './embedded-sweep.js';
 import { KindTable } from './embedded-table.js';
 import { KIND_NAMES, type KindName } from './kinds.js';
-import { type Generation, GenerationLost, type Progress, type Retention, type ScanRange } from './read-model.js';
+import {
+  type Generation,
+  GenerationLost,
+  type Progress,
+  type Retention,
+  type ScanRange,
+  type StrayPage,
+  type StrayRange,
+} from './read-model.js';
 import type { LastPage, LastQuery, Page, SearchQuery } from './search.js';
 
 /** A generation is one database, and is lost when that is closed. */
@@ -90,12 +98,8 @@ export class EmbeddedGeneration implements Generation {
     return scanRows(this.open(), kind, range);
   }
 
-  async strays(
-    kind: KindName,
-    ends: Readonly<Partial<Record<Topic, Offsets>>>,
-    limit: number,
-  ): Promise<readonly StoredDocument[]> {
-    return (await strayRows(this.open(), kind, ends, limit)) ?? lost();
+  async strays(kind: KindName, ends: Readonly<Partial<Record<Topic, Offsets>>>, range: StrayRange): Promise<StrayPage> {
+    return (await strayRows(this.open(), kind, ends, range)) ?? lost();
   }
 
   async overwrite(write: Write): Promise<void> {

@@ -4,7 +4,7 @@ import type { Offsets, Topic } from '../event-log/event-log.js';
 import type { StoredDocument } from './document.js';
 import { isAtPlace, placeOf, type Row, rowReader, shardOf, storedOf } from './embedded-row.js';
 import type { KindName } from './kinds.js';
-import type { ScanRange } from './read-model.js';
+import type { ScanRange, StrayPage, StrayRange } from './read-model.js';
 
 /** The organizations of a kind, each found by one step in an index: there are far fewer of them than rows. */
 function orgsOf(kind: KindName): string {
@@ -34,48 +34,70 @@ export function scanRows(db: DatabaseSync, kind: KindName, range: ScanRange): St
   return found.map((indexed) => stored(kind, indexed, read));
 }
 
+/** Where a page of strays ended, as the index has it. */
+interface StrayEnd {
+  readonly org: string;
+  readonly shard: string;
+  readonly row: readonly [offset: number, ordinal: number, rowid: number];
+}
+
+const FIRST: StrayEnd = { org: '', shard: '', row: [Number.MIN_SAFE_INTEGER, 0, 0] };
+
 /** Undefined when the database was closed meanwhile. */
 export async function strayRows(
   db: DatabaseSync,
   kind: KindName,
   ends: Readonly<Partial<Record<Topic, Offsets>>>,
-  limit: number,
-): Promise<StoredDocument[] | undefined> {
+  { limit, after }: StrayRange,
+): Promise<StrayPage | undefined> {
   checkLimit(limit);
-  const found: StoredDocument[] = [];
-  for (const { org } of db.prepare(`${orgsOf(kind)} SELECT org FROM orgs WHERE org IS NOT NULL`).all()) {
+  const start: StrayEnd = after === undefined ? FIRST : JSON.parse(after);
+  const found: Row[] = [];
+  for (const row of db.prepare(`${orgsOf(kind)} SELECT org FROM orgs WHERE org >= ?`).all(start.org)) {
     await turn();
     if (!db.isOpen) return undefined;
-    found.push(...straysOf(db, kind, String(org), ends, limit - found.length));
+    const org = String(row.org);
+    found.push(...straysOf(db, kind, ends, org === start.org ? start : { ...FIRST, org }, limit - found.length));
     if (found.length >= limit) break;
   }
-  return found;
+  const read = rowReader(db, kind);
+  const documents = found.map((indexed) => stored(kind, indexed, read));
+  const last = found.length === limit ? found.at(-1) : undefined;
+  return { documents, ...(last && { next: JSON.stringify(endAt(last)) }) };
 }
 
+function endAt({ org, shard, offset, ordinal, rowid }: Row): StrayEnd {
+  return { org: String(org), shard: String(shard), row: [Number(offset), Number(ordinal), Number(rowid)] };
+}
+
+/** Those of one organization, from where a page of it ended. */
 function straysOf(
   db: DatabaseSync,
   kind: KindName,
-  org: string,
   ends: Readonly<Partial<Record<Topic, Offsets>>>,
+  { org, shard: firstShard, row: firstRow }: StrayEnd,
   limit: number,
-): StoredDocument[] {
-  const next = db.prepare(`SELECT shard FROM "${kind}" WHERE org = ? AND shard > ? ORDER BY shard LIMIT 1`);
-  const select = (beyond: string) =>
+): Row[] {
+  const shardThat = (comes: string) =>
+    db.prepare(`SELECT shard FROM "${kind}" WHERE org = ? AND shard ${comes} ? ORDER BY shard LIMIT 1`);
+  const rowsThat = (are: string) =>
     db.prepare(
-      `SELECT ${PLACE} FROM "${kind}" AS k WHERE k.org = ? AND k.shard = ? AND k."offset" ${beyond} ? LIMIT ?`,
+      `SELECT ${PLACE} FROM "${kind}" AS k WHERE k.org = ? AND k.shard = ? AND k."offset" ${are} ?
+       AND (k."offset", k.ordinal, k.rowid) > (?, ?, ?) ORDER BY k."offset", k.ordinal, k.rowid LIMIT ?`,
     );
-  const [later, earlier] = [select('>='), select('<')];
+  const [from, next] = [shardThat('>='), shardThat('>')];
+  const [earlier, later] = [rowsThat('<'), rowsThat('>=')];
   const found: Row[] = [];
-  for (let row = next.get(org, ''); row && found.length < limit; row = next.get(org, String(row.shard))) {
+  for (let row = from.get(org, firstShard); row && found.length < limit; row = next.get(org, String(row.shard))) {
     const shard = String(row.shard);
     const { topic, partition } = placeOf(row);
     const end = ends[topic] && (ends[topic][partition] ?? 0);
     if (end === undefined) continue;
-    found.push(...later.all(org, shard, end, limit - found.length));
-    found.push(...earlier.all(org, shard, 0, limit - found.length));
+    const behind = shard === firstShard ? firstRow : FIRST.row;
+    found.push(...earlier.all(org, shard, 0, ...behind, limit - found.length));
+    found.push(...later.all(org, shard, end, ...behind, limit - found.length));
   }
-  const read = rowReader(db, kind);
-  return found.map((indexed) => stored(kind, indexed, read));
+  return found;
 }
 
 function checkLimit(limit: number): void {

@@ -16,6 +16,8 @@ import {
   type ReadModel,
   type Retention,
   type ScanRange,
+  type StrayPage,
+  type StrayRange,
 } from './read-model.js';
 import type { LastPage, LastQuery, Page, SearchQuery } from './search.js';
 
@@ -99,12 +101,8 @@ export class EmbeddedReadModel implements ReadModel {
     return this.live.scan(kind, range);
   }
 
-  async strays(
-    kind: KindName,
-    ends: Readonly<Partial<Record<Topic, Offsets>>>,
-    limit: number,
-  ): Promise<readonly StoredDocument[]> {
-    return this.ofLive((live) => live.strays(kind, ends, limit));
+  async strays(kind: KindName, ends: Readonly<Partial<Record<Topic, Offsets>>>, range: StrayRange): Promise<StrayPage> {
+    return this.ofLive((live) => live.strays(kind, ends, range));
   }
 
   async overwrite(write: Write): Promise<void> {

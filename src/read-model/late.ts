@@ -3,7 +3,7 @@ import type { Offsets, Topic } from '../event-log/event-log.js';
 import { LateOpening } from '../late.js';
 import type { Document, Outcome, StoredDocument, Write } from './document.js';
 import type { KindName } from './kinds.js';
-import type { NextGeneration, Progress, ReadModel, ScanRange } from './read-model.js';
+import type { NextGeneration, Progress, ReadModel, ScanRange, StrayPage, StrayRange } from './read-model.js';
 import type { LastPage, LastQuery, Page, SearchQuery } from './search.js';
 
 /**
@@ -66,12 +66,8 @@ export class LateReadModel implements ReadModel {
     return this.now().scan(kind, range);
   }
 
-  async strays(
-    kind: KindName,
-    ends: Readonly<Partial<Record<Topic, Offsets>>>,
-    limit: number,
-  ): Promise<readonly StoredDocument[]> {
-    return this.now().strays(kind, ends, limit);
+  async strays(kind: KindName, ends: Readonly<Partial<Record<Topic, Offsets>>>, range: StrayRange): Promise<StrayPage> {
+    return this.now().strays(kind, ends, range);
   }
 
   async overwrite(write: Write): Promise<void> {

@@ -93,15 +93,11 @@ export interface Generation {
   scan(kind: KindName, range: ScanRange): Promise<readonly StoredDocument[]>;
 
   /**
-   * At most `limit` (1 to 1000) documents that say they come from a place that the log does not have, in no particular
-   * order: at or behind the end of a partition of the topics that `ends` names, where an absent partition ends at 0.
-   * Documents of other topics are left alone. Sees what `search` sees.
+   * Documents that say they come from a place that the log does not have: before the beginning, or at or behind the
+   * end, of a partition of the topics that `ends` names, where an absent partition ends at 0. Documents of other topics are
+   * left alone. Page by page, in an order of the adapter's own, whatever is removed meanwhile. Sees what `search` sees.
    */
-  strays(
-    kind: KindName,
-    ends: Readonly<Partial<Record<Topic, Offsets>>>,
-    limit: number,
-  ): Promise<readonly StoredDocument[]>;
+  strays(kind: KindName, ends: Readonly<Partial<Record<Topic, Offsets>>>, range: StrayRange): Promise<StrayPage>;
 
   /** Stores the document just as the write says, whatever is there under its identifier: the log says it must be so. */
   overwrite(write: Write): Promise<void>;
@@ -156,6 +152,19 @@ export interface ScanRange {
   /** Goes on behind this document of the page before. */
   readonly after?: StoredDocument;
   readonly limit: number;
+}
+
+export interface StrayRange {
+  /** 1 to 1000. */
+  readonly limit: number;
+  /** Goes on where the page before ended: its `next`. */
+  readonly after?: string;
+}
+
+export interface StrayPage {
+  readonly documents: readonly StoredDocument[];
+  /** Undefined on the last page. */
+  readonly next?: string;
 }
 
 /** What was written to is gone, or was set back. Nothing is lost: the log has it, and `progress` tells where to go on. */

@@ -29,6 +29,7 @@ import {
   scan,
   search,
   store,
+  strays,
 } from './read-model.harness.js';
 
 const numbers = (count: number): number[] => Array.from({ length: count }, (_, n) => n);
@@ -199,12 +200,12 @@ describe('a promotion', () => {
     await next.seal(60_000);
     const swept = harness.model.sweep(new AbortController().signal);
     const counted = harness.model.count('auditevent', ORG);
-    const strays = harness.model.strays('auditevent', { audit: { 0: 2990 } }, 1000);
+    const strayed = strays(harness.model, 'auditevent', { audit: { 0: 2990 } });
     await next.promote();
 
     expect(await swept).toBeLessThan(2900);
     expect(await counted).toEqual(new Map([['shop', 100]]));
-    expect(ids(await strays)).toEqual(ids(events(2990, 3000)));
+    expect(ids(await strayed)).toEqual(ids(events(2990, 3000)));
   });
 });
 

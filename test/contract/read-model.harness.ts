@@ -1,4 +1,4 @@
-import type { Offsets } from '../../src/event-log/event-log.js';
+import type { Offsets, Topic } from '../../src/event-log/event-log.js';
 import {
   type Document,
   type Fields,
@@ -17,6 +17,8 @@ import type {
   ReadModel,
   Retention,
   ScanRange,
+  StrayPage,
+  StrayRange,
 } from '../../src/read-model/read-model.js';
 import type { Cursor, Order, Page, SearchQuery } from '../../src/read-model/search.js';
 import { type Case, cases, need, skipped } from './harness.js';
@@ -165,6 +167,22 @@ export async function sweep(generation: Generation): Promise<number> {
 }
 
 /** All pages of the range of partition 0 of `audit`, unless given. */
+/** All of them, so many a page. */
+export async function strays(
+  model: Pick<Generation, 'strays'>,
+  kind: KindName,
+  ends: Readonly<Partial<Record<Topic, Offsets>>>,
+  limit = 1_000,
+): Promise<StoredDocument[]> {
+  const found: StoredDocument[] = [];
+  for (let range: StrayRange | undefined = { limit }; range; ) {
+    const { documents, next }: StrayPage = await model.strays(kind, ends, range);
+    found.push(...documents);
+    range = next === undefined ? undefined : { limit, after: next };
+  }
+  return found;
+}
+
 export async function scan(
   generation: Generation,
   range: Partial<ScanRange> = {},

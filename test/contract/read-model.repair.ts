@@ -19,6 +19,7 @@ import {
   scan,
   search,
   store,
+  strays,
   sweep,
 } from './read-model.harness.js';
 
@@ -205,7 +206,7 @@ function removeCases({ it }: ModelCases): void {
   it('removes a deletion, so that an older put is new again', async ({ model }) => {
     await model.apply('control', [put('robot', 1), remove('robot', 5)], none);
     await model.refresh();
-    const [document] = await model.strays('serviceaccount', { control: { 0: 4 } }, 10);
+    const [document] = await strays(model, 'serviceaccount', { control: { 0: 4 } });
     if (document) await model.remove('serviceaccount', document);
 
     expect(codes(await model.apply('control', [put('robot', 2)], none))).toEqual(['applied']);

@@ -1,4 +1,5 @@
 import type { Offsets, Topic } from '../../src/event-log/event-log.js';
+import type { StrayPage, StrayRange } from '../../src/read-model/read-model.js';
 import {
   controlPlace,
   event,
@@ -13,6 +14,7 @@ import {
   START,
   scan,
   store,
+  strays,
   sweep,
 } from './read-model.harness.js';
 
@@ -154,7 +156,7 @@ function strayCases({ it }: Pick<ModelCases, 'it'>): void {
         ...[6, 7].map((n) => event(n, { place: controlPlace(n) })),
       ]);
 
-      const found = await model.strays('auditevent', given, 1000);
+      const found = await strays(model, 'auditevent', given);
 
       expect(ids(found).sort()).toEqual(expected.map((n) => idAt(n)));
     });
@@ -170,11 +172,35 @@ function strayCases({ it }: Pick<ModelCases, 'it'>): void {
     retention.setLimit(ORG, 'shop', START + 100);
     await model.refresh();
 
-    expect(await model.strays('auditevent', { audit: { 0: 4 } }, 3)).toHaveLength(3);
-    expect(await model.strays('auditevent', { audit: { 0: 4 } }, 1000)).toHaveLength(6);
-    expect(ids(await model.strays('serviceaccount', { control: { 0: 2 } }, 10))).toEqual(['gone']);
-    expect(await model.strays('org', { control: {} }, 10)).toEqual([]);
+    expect((await model.strays('auditevent', { audit: { 0: 4 } }, { limit: 3 })).documents).toHaveLength(3);
+    expect(await strays(model, 'auditevent', { audit: { 0: 4 } })).toHaveLength(6);
+    expect(ids(await strays(model, 'serviceaccount', { control: { 0: 2 } }))).toEqual(['gone']);
+    expect(await model.strays('org', { control: {} }, { limit: 10 })).toEqual({ documents: [] });
   });
+
+  for (const limit of [1, 2, 7])
+    it(`finds each stray once, ${limit} a page, though those before are removed`, async ({ model }) => {
+      // The same offset in several partitions, organizations and ordinals; one before the log begins.
+      const places = [-2, 3, 3, 4, 9].flatMap((offset, ordinal) =>
+        [0, 1].map((partition) => place(offset, { partition, ordinal })),
+      );
+      const events = ['zebra', ORG, 'été'].flatMap((org, which) =>
+        places.map((at, n) => event(which * 10 + n, { org, place: at })),
+      );
+      await store(model, [...events, event(90, { place: place(0) }), event(91, { place: place(2) })]);
+      const ends = { audit: { 0: 3, 1: 3 } };
+
+      const found: string[] = [];
+      for (let range: StrayRange | undefined = { limit }; range; ) {
+        const { documents, next }: StrayPage = await model.strays('auditevent', ends, range);
+        found.push(...ids(documents));
+        await model.refresh();
+        for (const document of documents) await model.remove('auditevent', document);
+        range = next === undefined ? undefined : { limit, after: next };
+      }
+
+      expect(found.toSorted()).toEqual(ids(events).toSorted());
+    });
 
   it('finds strays until they are removed', async ({ model }) => {
     await store(
@@ -183,11 +209,12 @@ function strayCases({ it }: Pick<ModelCases, 'it'>): void {
     );
     const ends = { audit: { 0: 7 } };
     for (let round = 0; round < 2; round += 1) {
-      for (const stray of await model.strays('auditevent', ends, 2)) await model.remove('auditevent', stray);
+      const { documents } = await model.strays('auditevent', ends, { limit: 2 });
+      for (const stray of documents) await model.remove('auditevent', stray);
       await model.refresh();
     }
 
-    expect(await model.strays('auditevent', ends, 2)).toEqual([]);
+    expect(await strays(model, 'auditevent', ends)).toEqual([]);
     expect(ids(await scan(model))).toEqual(numbers(7).map((n) => idAt(n)));
     expect(await model.count('auditevent', ORG)).toEqual(new Map([['shop', 7]]));
   });

@@ -218,11 +218,14 @@ describe('a reconciliation', () => {
     expect((await run()).differences).toEqual(NONE);
   });
 
-  it('removes more strays than one look at them gives', async () => {
+  it('counts and removes more strays than one look at them gives', async () => {
     await store.tamper((db) => {
-      for (let n = 0; n < 1_500; n += 1) insert(db, id(30), `beyond-${n}`, 'audit/0', 10_000 + n);
+      for (let n = 0; n < 2_500; n += 1) insert(db, id(30), `beyond-${n}`, 'audit/0', 10_000 + n);
+      insert(db, id(30), 'elsewhere', 'audit/1', 10_000);
     });
-    expect((await run({ repair: true })).differences).toEqual({ ...NONE, extra: 1_500 });
+    expect((await run()).differences).toEqual({ ...NONE, extra: 2_501 });
+    expect(named(await run({ topic: 'audit', partition: 1 }))).toEqual(['extra auditevent acme/elsewhere']);
+    expect((await run({ repair: true })).differences).toEqual({ ...NONE, extra: 2_501 });
     expect((await run()).differences).toEqual(NONE);
   });
 
