@@ -100,7 +100,7 @@ export function documentOf(kind: KindName, org: string, row: Row): Document {
   if (row.org === org && isWhole(kind, row)) {
     return { id: String(row.id), place: placeOf(row), fields: fieldsOf(kind, row), source: String(row.source) };
   }
-  throw new Error(`the read model is damaged at a document of ${kind}: stop, delete its file, and start again`);
+  throw new Error(`the read model is damaged at a document of ${kind}: \`svc reconcile --repair\` mends it`);
 }
 
 /** The row as it is, damaged or not. */

@@ -82,7 +82,7 @@ export function tallyOf(db: DatabaseSync, name: KindName): Tally {
 }
 
 function damaged(name: KindName): Error {
-  return new Error(`the read model is damaged at the counts of ${name}: stop, delete its file, and start again`);
+  return new Error(`the read model is damaged at the counts of ${name}: \`svc rebuild\` makes it anew`);
 }
 
 function checksum(row: readonly SQLOutputValue[]): number {

@@ -9,6 +9,7 @@ import {
   none,
   ORG,
   place,
+  promote,
   START,
   scan,
   store,
@@ -100,4 +101,23 @@ describe('a damaged document', () => {
     expect(reused?.id).toBe(idAt(7));
     expect(await found(harness.model)).toEqual([0, 1, 7]);
   });
+});
+
+test('a damaged document is not shown, and what mends it is named', async () => {
+  await store(harness.model, events(0, 4));
+  await harness.tamper(`UPDATE auditevent SET source = '{"n":99}' WHERE id = '${idAt(2)}'`);
+
+  await expect(harness.model.get('auditevent', ORG, idAt(2))).rejects.toThrow('svc reconcile --repair');
+});
+
+test('damaged counts are not told, and are right in the next generation', async () => {
+  await store(harness.model, events(0, 4));
+  await harness.tamper('UPDATE tally SET count = count + 1');
+  await expect(harness.model.count('auditevent', ORG)).rejects.toThrow('svc rebuild');
+
+  const next = await harness.model.begin();
+  await store(next, events(0, 4));
+  await promote(next);
+
+  expect(await harness.model.count('auditevent', ORG)).toEqual(new Map([['shop', 4]]));
 });
