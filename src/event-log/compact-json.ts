@@ -34,10 +34,10 @@ interface Member {
 }
 
 /**
- * Finds some texts in objects of JSON, and makes nothing of all the rest: half the CPU of `JSON.parse`, and little to
- * collect. It knows only what `JSON.stringify` writes, without white space, and of that only where the texts and their
- * names are free of escapes, stand there once and are nested as expected. It looks at every byte: what it does not accept
- * may be JSON all the same, but what it accepts is.
+ * Finds some texts in objects of JSON, and makes nothing of all the rest: little more than half the CPU of `JSON.parse`,
+ * and little to collect. It knows only what `JSON.stringify` writes, without white space, and of that only where the texts
+ * and their names are free of escapes, stand there once and are nested as expected. It looks at every byte: what it does
+ * not accept may be JSON all the same, but what it accepts is.
  */
 export class CompactJson {
   private readonly members: Member[] = [];
