@@ -23,7 +23,9 @@ export function shellEnv(env: Record<string, string>): Record<string, string> {
   mkdirSync(bin);
   writeFileSync(join(bin, 'svc'), `#!/bin/sh\nexec '${NODE}' '${MAIN}' "$@"\n`);
   chmodSync(join(bin, 'svc'), 0o755);
-  return { PATH: `${bin}:${process.env.PATH}`, HOME: home, TERM: 'dumb', LANG: 'C.UTF-8', ...env };
+  // A shell whose terminal is gone would write its history while the folder is being removed.
+  const ours = { HOME: home, HISTFILE: '/dev/null', TERM: 'dumb', LANG: 'C.UTF-8' };
+  return { PATH: `${bin}:${process.env.PATH}`, ...ours, ...env };
 }
 
 /** A shell on a terminal, at which somebody types. */
