@@ -86,23 +86,24 @@ export function checkWrite(write: Write): void {
 
 /** The document as it is stored. */
 export function bodyOf(write: Write): SmileObject {
-  const { org, id, place } = write;
+  if (write.op === 'delete') return { ...placed(write), deleted: true, fields: {}, source: '' };
+  const { org, id, place, fields, source } = write;
   const { offset, ordinal, time } = place;
-  const partition = partitionName(place);
-  if (write.op === 'delete') {
-    return { org, id, partition, offset, ordinal, time, deleted: true, fields: {}, source: '' };
-  }
-  const { fields, source } = write;
   const hash = write.op === 'create' ? write.hash : undefined;
-  return { org, id, partition, offset, ordinal, time, hash, fields, source };
+  // In one piece: made for each event, where a spread would make another object first.
+  return { org, id, partition: partitionName(place), offset, ordinal, time, hash, fields, source };
 }
 
 /** What tells of a keyed event where it stands, what it is, and when it expires. */
-export function pointerBodyOf({ kind, org, id, place, hash, fields }: Write & { readonly op: 'create' }): SmileObject {
-  const { expiresBy = '' }: Kind = KINDS[kind];
-  const { [expiresBy]: value } = fields;
+export function pointerBodyOf(write: Write & { readonly op: 'create' }): SmileObject {
+  const { expiresBy = '' }: Kind = KINDS[write.kind];
+  const { [expiresBy]: value } = write.fields;
+  return { ...placed(write), hash: write.hash, fields: { [expiresBy]: value } };
+}
+
+function placed({ org, id, place }: Write) {
   const { offset, ordinal, time } = place;
-  return { org, id, partition: partitionName(place), offset, ordinal, time, hash, fields: { [expiresBy]: value } };
+  return { org, id, partition: partitionName(place), offset, ordinal, time };
 }
 
 export function placeIn({ partition, offset, ordinal, time }: Stored): Place {
