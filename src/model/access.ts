@@ -16,17 +16,21 @@ export interface Principal {
   readonly link: string;
   readonly name: string;
   readonly email?: string;
+  /** Of the key that was presented: its id, and the SHA-256 of its secret, in hex. */
+  readonly keyId: string;
+  readonly keyHash: string;
 }
 
 /** The principal that a key speaks for, by the SHA-256 of the key; undefined for one that is unknown or has expired. */
 export function principalOf(read: Read, keyHash: string, now: number): Principal | undefined {
   const key = read(keyStream(keyHash));
   if (!key || (key.expires !== undefined && Date.parse(key.expires) <= now)) return undefined;
-  const { org, principal: link } = key;
+  const { org, principal: link, id: keyId } = key;
   const { kind, ref = '' } = parseLink(link) ?? {};
-  if (kind === 'serviceaccount') return read(serviceAccountStream(org, ref)) && { org, link, name: ref };
+  const known = { org, link, keyId, keyHash };
+  if (kind === 'serviceaccount') return read(serviceAccountStream(org, ref)) && { ...known, name: ref };
   const user = kind === 'user' ? read(userStream(org, ref)) : undefined;
-  return user && { org, link, name: user.name, email: user.email };
+  return user && { ...known, name: user.name, email: user.email };
 }
 
 /** How a principal comes by a binding: named itself, as a linked member of a group, or as one who matches its query. */

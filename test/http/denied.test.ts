@@ -163,7 +163,7 @@ describe('a denied attempt', () => {
 
 describe('denied attempts that are not recorded one by one', () => {
   const attempt = (org: string, requestId = 'r'): DeniedAttempt => ({
-    principal: { org, link: `/org/${org}/serviceaccount/robot`, name: 'robot' },
+    principal: { org, link: `/org/${org}/serviceaccount/robot`, name: 'robot', keyId: 'k', keyHash: 'h' },
     kind: 'group',
     permission: 'edit',
     method: 'PATCH',

@@ -193,9 +193,9 @@ describe('the principal of a key', () => {
 
   it('is the service account or user that it speaks for', () => {
     const read = stateAfter(events);
-    expect(principalOf(read, 'robots', at)).toEqual({ org: ORG, link: ROBOT, name: 'robot' });
+    expect(principalOf(read, 'robots', at)).toMatchObject({ org: ORG, link: ROBOT, name: 'robot', keyHash: 'robots' });
     const ann = { org: ORG, link: ANN, name: 'Name of ann@example.com', email: 'ann@example.com' };
-    expect(principalOf(read, 'hash of ann@example.com', at)).toEqual(ann);
+    expect(principalOf(read, 'hash of ann@example.com', at)).toMatchObject(ann);
     expect(principalOf(read, 'unknown', at)).toBeUndefined();
   });
 

@@ -205,7 +205,7 @@ describe('a key', () => {
     );
 
   it('speaks for its account', () => {
-    expect(principalOf(withKey(), 'abc', now)).toEqual({ org: ORG, link: ROBOT, name: 'robot' });
+    expect(principalOf(withKey(), 'abc', now)).toMatchObject({ org: ORG, link: ROBOT, name: 'robot', keyHash: 'abc' });
   });
 
   it('is worth something until the moment at which it expires', () => {
