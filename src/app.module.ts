@@ -71,6 +71,7 @@ import { QueryResourcesHandler } from './queries/resource-query.js';
 import type { ReadModel } from './read-model/read-model.js';
 import { Readiness } from './readiness.js';
 import { BACKUP, CLOCK, CONFIG, EVENT_LOG, IDS, MAILER, MAINTENANCE, READ_MODEL, ROOT_KEY } from './tokens.js';
+import { Turns } from './turns.js';
 
 /** What a process is made of, whatever the store. */
 export interface Parts {
@@ -85,6 +86,7 @@ export interface Parts {
   readonly runner: CommandRunner;
   readonly readiness: Readiness;
   readonly metrics: Metrics;
+  readonly turns: Turns;
   readonly jobs: Jobs;
   readonly maintenance: Maintenance;
   readonly mailer: Mailer;
@@ -177,6 +179,7 @@ export class AppModule {
         { provide: CommandRunner, useValue: parts.runner },
         { provide: Readiness, useValue: parts.readiness },
         { provide: Metrics, useValue: parts.metrics },
+        { provide: Turns, useValue: parts.turns },
         { provide: Jobs, useValue: parts.jobs },
         { provide: MAINTENANCE, useValue: parts.maintenance },
         { provide: MAILER, useValue: parts.mailer },

@@ -18,6 +18,10 @@ export interface Config {
   readonly trustedProxies: readonly string[];
   /** Requests a second that one organization may send to this process; 0 for no limit. */
   readonly rateLimit: number;
+  /** Reads of one organization that may be large, at once in this process; the others wait. */
+  readonly readsPerOrg: number;
+  /** How long one request may hold the event loop that all organizations share; it holds it in slices. */
+  readonly requestBudgetMs: number;
   readonly logLevel: LogLevel;
   /** Where invitations are sent from; undefined: their codes are written to the log. */
   readonly smtp: SmtpConfig | undefined;
@@ -66,6 +70,8 @@ export function readConfig(variables: Readonly<Record<string, string | undefined
     roles,
     trustedProxies: env.list('CONTROL_TRUSTED_PROXIES'),
     rateLimit: env.whole('CONTROL_RATE_LIMIT', 0, 0, 1_000_000),
+    readsPerOrg: env.whole('CONTROL_READS_PER_ORG', 8, 1, 1_000),
+    requestBudgetMs: env.whole('CONTROL_REQUEST_BUDGET_MS', 10_000, 1, 600_000),
     logLevel: env.oneOf('CONTROL_LOG_LEVEL', LOG_LEVELS, 'info'),
     smtp: readSmtp(env),
   };

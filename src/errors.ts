@@ -79,9 +79,13 @@ export const ERRORS = {
     when: 'The request headers are larger than the service takes.',
     remedy: 'Send fewer or shorter headers.',
   },
+  too_costly: {
+    when: 'The request needs more of the time that organizations share than `CONTROL_REQUEST_BUDGET_MS`, or its answer would be larger than one answer may be.',
+    remedy: 'Ask for less, as the message says: narrower times, an indexed filter, fewer terms.',
+  },
   rate_limited: {
-    when: 'The organization sends more requests a second than `CONTROL_RATE_LIMIT` lets it, at this process.',
-    remedy: 'Retry after `Retry-After` seconds; publish in bulk.',
+    when: 'The organization sends more requests a second than `CONTROL_RATE_LIMIT` lets it, or has too many large reads waiting (`CONTROL_READS_PER_ORG`), at this process.',
+    remedy: 'Retry after `Retry-After` seconds; publish in bulk, and read what was asked for before asking for more.',
   },
   log_unavailable: {
     when: 'The log cannot take the record now: it is down, out of space, or its bounded queue is full. Nothing was recorded.',

@@ -15,6 +15,7 @@ import { addGauges } from './gauges.js';
 import { AccessCheck } from './http/access.js';
 import { ErrorFilter } from './http/error-filter.js';
 import { InFlight } from './http/in-flight.js';
+import { LargeReads } from './http/large-reads.js';
 import { limitRate } from './http/rate-limit.js';
 import { fastifyAdapter, prepareServer, refuseOtherMethods } from './http/server.js';
 import { systemIds } from './ids.js';
@@ -23,6 +24,7 @@ import { maintenanceOf } from './maintenance.js';
 import { Metrics } from './metrics.js';
 import { emptyFold } from './model/control-fold.js';
 import { nestLogger } from './nest-logger.js';
+import { Places } from './places.js';
 import { Waiters } from './progress/waiters.js';
 import { auditProjection } from './projections/audit.js';
 import { controlProjection } from './projections/control.js';
@@ -35,6 +37,7 @@ import { foldedRetention } from './retention.js';
 import { keptRootKey } from './root-key.js';
 import type { Store } from './store.js';
 import { openEmbeddedStore } from './store-embedded.js';
+import { Turns } from './turns.js';
 
 export interface Service {
   readonly url: string;
@@ -83,7 +86,8 @@ async function compose(
   const ids = systemIds(clock);
   const fold = emptyFold();
   const retention = foldedRetention(fold, clock);
-  const store = await openStore(config, retention, clock, logger, started);
+  const turns = new Turns();
+  const store = await openStore(config, retention, clock, logger, started, turns);
   const { log, model, feed } = store;
   const metrics = new Metrics();
   const state = new ControlState(log, fold, config.cluster ? 'shared' : 'alone');
@@ -103,6 +107,7 @@ async function compose(
     runner: new CommandRunner(log, state),
     readiness: new Readiness(store, state, projections),
     metrics,
+    turns,
     jobs,
     maintenance: maintenanceOf(store, retention, metrics, clock, logger),
     mailer: config.smtp ? smtpMailer(config.smtp, logger) : logMailer(logger),
@@ -117,8 +122,9 @@ async function openStore(
   clock: Clock,
   logger: Logger,
   started: AsyncDisposableStack,
+  turns: Turns,
 ): Promise<Store> {
-  if (!cluster) return openEmbeddedStore(dataDir, retention, clock, logger, started);
+  if (!cluster) return openEmbeddedStore(dataDir, retention, clock, logger, started, turns);
   const { openClusterStore } = await import('./store-cluster.js');
   return openClusterStore(cluster, retention, clock, logger, started);
 }
@@ -172,7 +178,8 @@ async function serve(parts: Parts, logger: Logger, started: AsyncDisposableStack
   const server = adapter.getInstance();
   await limitRate(server, config.rateLimit);
   const inFlight = new InFlight(server);
-  const routes = prepareServer(server, new AccessCheck(state, denied, clock, keyHash(parts.rootKey)), readiness);
+  const access = new AccessCheck(state, denied, clock, keyHash(parts.rootKey));
+  const routes = prepareServer(server, access, readiness, new LargeReads(readPlaces(config)));
   const app = await NestFactory.create<NestFastifyApplication>(AppModule.of(parts), adapter, {
     logger: nestLogger(logger),
     bodyParser: false,
@@ -196,6 +203,13 @@ async function serve(parts: Parts, logger: Logger, started: AsyncDisposableStack
   await app.listen(config.port, config.host);
   const { port } = app.getHttpServer().address() as AddressInfo;
   return `http://${config.host.includes(':') ? `[${config.host}]` : config.host}:${port}`;
+}
+
+/** So many organizations may have all their large reads under way at once; more have one each. */
+const ORGS_AT_FULL = 6;
+
+function readPlaces({ readsPerOrg }: Config): Places {
+  return new Places({ perOrg: readsPerOrg, inAll: ORGS_AT_FULL * readsPerOrg });
 }
 
 const WAITING_LOG_MS = 5_000;

@@ -8,6 +8,7 @@ import { InProcessProgressFeed } from './progress/in-process.js';
 import { EmbeddedReadModel } from './read-model/embedded.js';
 import type { Retention } from './read-model/read-model.js';
 import type { Store } from './store.js';
+import type { Turns } from './turns.js';
 
 /** Two files in the data folder. What it opens is closed with `started`. */
 export async function openEmbeddedStore(
@@ -16,6 +17,7 @@ export async function openEmbeddedStore(
   clock: Clock,
   logger: Logger,
   started: AsyncDisposableStack,
+  turns: Turns,
 ): Promise<Store> {
   prepareFolder(dataDir);
   const log = await EmbeddedEventLog.open({ file: join(dataDir, 'log.db'), clock });
@@ -25,6 +27,7 @@ export async function openEmbeddedStore(
     file,
     logId: log.id,
     retention,
+    turns,
     head: (topic) => log.head(topic),
     onReplaced: (reason) =>
       logger.error({ file, reason, log: log.id }, 'the read model is rebuilt; the old file is kept'),

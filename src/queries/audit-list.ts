@@ -1,11 +1,18 @@
 import { Inject } from '@nestjs/common';
 import { type IQueryHandler, Query, QueryHandler } from '@nestjs/cqrs';
+import type { Config } from '../config.js';
 import { ControlError } from '../errors.js';
 import { namesWithin, type Reach } from '../model/access.js';
 import type { ReadModel } from '../read-model/read-model.js';
 import type { Filter, Order, SearchQuery } from '../read-model/search.js';
-import { READ_MODEL } from '../tokens.js';
+import { CONFIG, READ_MODEL } from '../tokens.js';
 import { BEGINNING, decodeCursor, encodeCursor, type Scope } from './cursor.js';
+
+/**
+ * A page ends early, with `next`, with the event that brings it to so many bytes. Pages by number are counted in whole pages
+ * all the same: page 2 begins behind the first `pageSize` events, however few of them page 1 gave. `next` loses none.
+ */
+export const PAGE_BYTES = 4 * 1024 * 1024;
 
 /** Pages by number reach this far; cursors have no limit. */
 const DEEPEST_PAGE = 10_000;
@@ -73,7 +80,10 @@ export class ListAuditEvents extends Query<AuditPage> {
  */
 @QueryHandler(ListAuditEvents)
 export class ListAuditEventsHandler implements IQueryHandler<ListAuditEvents> {
-  constructor(@Inject(READ_MODEL) private readonly model: ReadModel) {}
+  constructor(
+    @Inject(READ_MODEL) private readonly model: ReadModel,
+    @Inject(CONFIG) private readonly config: Pick<Config, 'requestBudgetMs'>,
+  ) {}
 
   async execute({ org, filters, options }: ListAuditEvents): Promise<AuditPage> {
     const scope = {
@@ -87,6 +97,7 @@ export class ListAuditEventsHandler implements IQueryHandler<ListAuditEvents> {
       ...scope,
       filters: readable,
       limit: options.pageSize,
+      ...this.bounds,
       ...startOf(scope, options),
     });
     const cursor = page.cursor && encodeCursor(scope, page.cursor);
@@ -97,8 +108,12 @@ export class ListAuditEventsHandler implements IQueryHandler<ListAuditEvents> {
     };
   }
 
+  private get bounds(): Pick<SearchQuery, 'maxBytes' | 'budgetMs'> {
+    return { maxBytes: PAGE_BYTES, budgetMs: this.config.requestBudgetMs };
+  }
+
   private async end(scope: Scope, filters: readonly Filter[], limit: number): Promise<AuditPage> {
-    const { items, cursor } = await this.model.last('auditevent', { org: scope.org, filters, limit });
+    const { items, cursor } = await this.model.last('auditevent', { org: scope.org, filters, limit, ...this.bounds });
     return { items: items.map(({ source }) => source), resume: encodeCursor(scope, cursor) };
   }
 }
