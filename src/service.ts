@@ -19,6 +19,7 @@ import { LargeReads } from './http/large-reads.js';
 import { limitRate } from './http/rate-limit.js';
 import { fastifyAdapter, prepareServer, refuseOtherMethods } from './http/server.js';
 import { systemIds } from './ids.js';
+import { keptRootKey, keptServiceSecret } from './kept-secrets.js';
 import { logMailer, smtpMailer } from './mail.js';
 import { maintenanceOf } from './maintenance.js';
 import { Metrics } from './metrics.js';
@@ -34,7 +35,7 @@ import { sweepExpired } from './projections/retention-sweeper.js';
 import type { Retention } from './read-model/read-model.js';
 import { Readiness } from './readiness.js';
 import { foldedRetention } from './retention.js';
-import { keptRootKey } from './root-key.js';
+import { ServiceSecret } from './service-secret.js';
 import type { Store } from './store.js';
 import { openEmbeddedStore } from './store-embedded.js';
 import { Turns } from './turns.js';
@@ -98,6 +99,7 @@ async function compose(
   const parts: Parts = {
     config,
     rootKey: config.rootKey ?? keptRootKey(config.dataDir, ids),
+    secret: new ServiceSecret(config.secret ?? keptServiceSecret(config.dataDir, ids)),
     clock,
     ids,
     log,
@@ -179,7 +181,8 @@ async function serve(parts: Parts, logger: Logger, started: AsyncDisposableStack
   await limitRate(server, config.rateLimit);
   const inFlight = new InFlight(server);
   const access = new AccessCheck(state, denied, clock, keyHash(parts.rootKey));
-  const routes = prepareServer(server, access, readiness, new LargeReads(readPlaces(config)));
+  const routes = prepareServer(server, access, readiness);
+  server.addHook('preHandler', new LargeReads(readPlaces(config)).hook);
   const app = await NestFactory.create<NestFastifyApplication>(AppModule.of(parts), adapter, {
     logger: nestLogger(logger),
     bodyParser: false,

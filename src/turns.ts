@@ -6,8 +6,8 @@ const SLICE_MS = 5;
 /** Work that comes late in an iteration of the loop may take so long all the same: most work is done by then. */
 const GRACE_MS = 1;
 
-/** Work that was told that its budget is spent may take so many times the budget in all until it has ended. */
-const OVERDRAFT = 1.5;
+/** Work that was told that its budget is spent may take so much longer until it has ended. */
+const OVERDRAFT_MS = 250;
 
 /**
  * Work that can stop between any two of its steps; a step takes a millisecond or two. It is told `true` when its budget is
@@ -39,6 +39,8 @@ export class Turns {
   private isTicking = false;
   private sliceEnd = 0;
 
+  constructor(private readonly sliceMs = SLICE_MS) {}
+
   /** Throws `too_costly` when the budget is spent, and with the reason of the signal when that aborts. */
   async run<Result>(job: Job, steps: Steps<Result>): Promise<Result> {
     let isSpent = false;
@@ -50,7 +52,7 @@ export class Turns {
         const now = performance.now();
         const spentMs = (job.spentMs ?? 0) + now - began;
         const { budgetMs = Number.POSITIVE_INFINITY } = job;
-        if (spentMs > OVERDRAFT * budgetMs) throw tooCostly(job);
+        if (spentMs > budgetMs + OVERDRAFT_MS) throw tooCostly(job);
         isSpent = spentMs > budgetMs;
         if (now < this.sliceEnd || now < began + GRACE_MS) continue;
         job.spentMs = spentMs;
@@ -67,7 +69,7 @@ export class Turns {
     const now = performance.now();
     if (!this.isTicking) {
       this.isTicking = true;
-      this.sliceEnd = now + SLICE_MS;
+      this.sliceEnd = now + this.sliceMs;
       setImmediate(this.tick);
     }
     return now;
@@ -92,7 +94,7 @@ export class Turns {
     this.waiting.delete(org);
     const wake = queue.shift();
     if (queue.length > 0) this.waiting.set(org, queue);
-    this.sliceEnd = performance.now() + SLICE_MS;
+    this.sliceEnd = performance.now() + this.sliceMs;
     setImmediate(this.tick);
     wake?.();
   };

@@ -10,7 +10,7 @@ import { AuditFilterDto } from './dto/audit-list.js';
 import { compileShape } from './dto/compiled.js';
 import { eventTimes } from './event-times.js';
 import { checkQuery } from './request-faults.js';
-import { sendStreamed } from './streamed.js';
+import { pieces, sendStreamed } from './streamed.js';
 
 const filterFaults = compileShape(AuditFilterDto);
 
@@ -51,15 +51,15 @@ export class AuditExportController {
 async function* lines(first: ExportPage, rest: AsyncIterable<ExportPage>): AsyncGenerator<string> {
   let { cursor } = first;
   let count = first.items.length;
-  yield text(first);
+  yield* pieces(linesOf(first));
   for await (const page of rest) {
     count += page.items.length;
     cursor = page.cursor;
-    yield text(page);
+    yield* pieces(linesOf(page));
   }
   yield `${JSON.stringify({ kind: 'exportend', count, cursor })}\n`;
 }
 
-function text({ items }: ExportPage): string {
-  return items.map((item) => `${item}\n`).join('');
+function linesOf({ items }: ExportPage): string[] {
+  return items.map((item) => `${item}\n`);
 }

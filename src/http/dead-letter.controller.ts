@@ -44,7 +44,11 @@ export class DeadLetterController {
     );
     const items = page.items.map((letter) => JSON.stringify(letterBody(letter)));
     const links = JSON.stringify(linksOf(query, page));
-    sendJsonTexts(reply, ['{"kind":"list","itemKind":"deadletter","items":[', ...withCommas(items), `],"links":${links}}`]);
+    sendJsonTexts(reply, [
+      '{"kind":"list","itemKind":"deadletter","items":[',
+      ...withCommas(items),
+      `],"links":${links}}`,
+    ]);
   }
 
   /** The records are appended to their topic once more, byte for byte, and taken up by the rules of today. */

@@ -19,7 +19,6 @@ import { addBodyParsers } from './body-parsers.js';
 import { addressOf } from './caller.js';
 import { errorBody, toControlError } from './error-body.js';
 import type { ErrorFilter } from './error-filter.js';
-import type { LargeReads } from './large-reads.js';
 
 export const EVENT_BYTES = 256 * 1024;
 export const BULK_BYTES = 8 * 1024 * 1024;
@@ -102,7 +101,6 @@ export function prepareServer(
   server: FastifyInstance,
   access: AccessCheck,
   gate: Gate,
-  reads: LargeReads,
 ): ReadonlyMap<string, Set<string>> {
   const routes = new Map<string, Set<string>>();
   server.decorateRequest('principal', null);
@@ -128,7 +126,6 @@ export function prepareServer(
     done(refusedEncoding(request));
   });
   server.addHook('onRequest', access.hook);
-  server.addHook('preHandler', reads.hook);
   server.addHook('onSend', access.noteDenied);
   server.addHook('onSend', (_request, reply, _payload, done) => {
     if (gate.isStopping) reply.header('connection', 'close');

@@ -33,8 +33,8 @@ const STREAMED_BYTES = 1024 * 1024;
 const PIECE_CHARACTERS = 64 * 1024;
 
 /**
- * Sends texts one after the other as one JSON document, as fast as the client takes it. Empties the list meanwhile, so that
- * what was sent needs no memory any more.
+ * Sends texts one after the other as one JSON document, as fast as the client takes it. Empties the list, so that what was
+ * sent needs no memory any more.
  */
 export function sendJsonTexts(reply: FastifyReply, texts: string[]): void {
   const bytes = texts.reduce((sum, text) => sum + Buffer.byteLength(text), 0);
@@ -43,7 +43,8 @@ export function sendJsonTexts(reply: FastifyReply, texts: string[]): void {
   else reply.send(Readable.from(pieces(texts), { objectMode: false }));
 }
 
-function* pieces(texts: string[]): Generator<string> {
+/** The texts in pieces that a connection takes well; empties the list meanwhile. */
+export function* pieces(texts: string[]): Generator<string> {
   let piece = '';
   for (let at = 0; at < texts.length; at += 1) {
     piece += texts[at];

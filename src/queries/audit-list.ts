@@ -6,13 +6,8 @@ import { namesWithin, type Reach } from '../model/access.js';
 import type { ReadModel } from '../read-model/read-model.js';
 import type { Filter, Order, SearchQuery } from '../read-model/search.js';
 import { CONFIG, READ_MODEL } from '../tokens.js';
-import { BEGINNING, decodeCursor, encodeCursor, type Scope } from './cursor.js';
-
-/**
- * A page ends early, with `next`, with the event that brings it to so many bytes. Pages by number are counted in whole pages
- * all the same: page 2 begins behind the first `pageSize` events, however few of them page 1 gave. `next` loses none.
- */
-export const PAGE_BYTES = 4 * 1024 * 1024;
+import { BEGINNING, Cursors, type Scope } from './cursor.js';
+import { PAGE_BYTES } from './reading.js';
 
 /** Pages by number reach this far; cursors have no limit. */
 const DEEPEST_PAGE = 10_000;
@@ -83,6 +78,7 @@ export class ListAuditEventsHandler implements IQueryHandler<ListAuditEvents> {
   constructor(
     @Inject(READ_MODEL) private readonly model: ReadModel,
     @Inject(CONFIG) private readonly config: Pick<Config, 'requestBudgetMs'>,
+    private readonly cursors: Cursors,
   ) {}
 
   async execute({ org, filters, options }: ListAuditEvents): Promise<AuditPage> {
@@ -98,13 +94,13 @@ export class ListAuditEventsHandler implements IQueryHandler<ListAuditEvents> {
       filters: readable,
       limit: options.pageSize,
       ...this.bounds,
-      ...startOf(scope, options),
+      ...this.startOf(scope, options),
     });
-    const cursor = page.cursor && encodeCursor(scope, page.cursor);
+    const cursor = page.cursor && this.cursors.encode(scope, page.cursor);
     return {
       items: page.items.map(({ source }) => source),
       ...(cursor !== undefined && page.more && { next: cursor }),
-      ...(options.order === 'received' && { resume: cursor ?? encodeCursor(scope, BEGINNING) }),
+      ...(options.order === 'received' && { resume: cursor ?? this.cursors.encode(scope, BEGINNING) }),
     };
   }
 
@@ -112,9 +108,17 @@ export class ListAuditEventsHandler implements IQueryHandler<ListAuditEvents> {
     return { maxBytes: PAGE_BYTES, budgetMs: this.config.requestBudgetMs };
   }
 
+  private startOf(
+    scope: Scope,
+    { page = 1, pageSize, cursor }: ListAuditEvents['options'],
+  ): Pick<SearchQuery, 'cursor' | 'offset'> {
+    if (cursor !== undefined) return { cursor: this.cursors.decode(scope, cursor) };
+    return { offset: offsetOf(page, pageSize) };
+  }
+
   private async end(scope: Scope, filters: readonly Filter[], limit: number): Promise<AuditPage> {
     const { items, cursor } = await this.model.last('auditevent', { org: scope.org, filters, limit, ...this.bounds });
-    return { items: items.map(({ source }) => source), resume: encodeCursor(scope, cursor) };
+    return { items: items.map(({ source }) => source), resume: this.cursors.encode(scope, cursor) };
   }
 }
 
@@ -130,14 +134,6 @@ export function filtersOf(filters: AuditFilters, { from, to }: EventTimes): Filt
   if (from !== undefined) list.push({ field: 'eventTime', op: '>=', value: from });
   if (to !== undefined) list.push({ field: 'eventTime', op: '<', value: to });
   return list;
-}
-
-function startOf(
-  scope: Scope,
-  { page = 1, pageSize, cursor }: ListAuditEvents['options'],
-): Pick<SearchQuery, 'cursor' | 'offset'> {
-  if (cursor !== undefined) return { cursor: decodeCursor(scope, cursor) };
-  return { offset: offsetOf(page, pageSize) };
 }
 
 /** How many events come before the page. Throws `page_too_deep`. */

@@ -93,10 +93,17 @@ export async function searchByField(reader: Reader, kind: KindName, query: Searc
   let generation: number | undefined;
   for (;;) {
     const isFull = items.length === limit || bytes >= maxBytes;
-    const size = isFull ? 1 : Math.min(query.maxBytes === undefined ? limit + 1 : FETCHED_AT_ONCE, limit + 1 - items.length);
+    const size = isFull
+      ? 1
+      : Math.min(query.maxBytes === undefined ? limit + 1 : FETCHED_AT_ONCE, limit + 1 - items.length);
     const after = cursor && { search_after: afterOf(kind, order.field, cursor) };
     const vouch = reader.served.begin();
-    const hits = await searchLive(reader, kind, { ...body, size, ...(items.length === 0 && { from: offset }), ...after });
+    const hits = await searchLive(reader, kind, {
+      ...body,
+      size,
+      ...(items.length === 0 && { from: offset }),
+      ...after,
+    });
     await vouch(hits[0]?._index);
     generation ??= generationOf(reader, hits);
     if (generation !== (generationOf(reader, hits) ?? generation)) throw replaced();

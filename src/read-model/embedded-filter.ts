@@ -34,7 +34,10 @@ export function fieldColumn(kind: KindName, field: string): string {
 }
 
 /** What a search that found nothing within its budget is refused with. */
-export function spent({ budgetMs }: { readonly budgetMs?: number | undefined }): { readonly budgetMs: number; readonly remedy: string } {
+export function spent({ budgetMs }: { readonly budgetMs?: number | undefined }): {
+  readonly budgetMs: number;
+  readonly remedy: string;
+} {
   const remedy =
     'almost nothing that was looked at matches these filters: narrow fromEvent and toEvent, or add the name or id of a resource';
   return { budgetMs: budgetMs ?? 0, remedy };

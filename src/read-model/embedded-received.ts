@@ -26,10 +26,12 @@ interface Lane {
 }
 
 export function* searchReceived(db: DatabaseSync, expiry: Expiry, kind: KindName, query: SearchQuery): Steps<Page> {
-  checkReceived(kind);
+  checkReceived(kind, query);
   if (query.cursor && !('seen' in query.cursor)) throw new Error('the cursor is of another order');
   const { org, offset = 0, limit } = query;
   const seen = { ...query.cursor?.seen };
+  // First: what comes while it is looked for lies behind the cursor.
+  const ends = endsOf(db, kind, org);
   const lanes: Lane[] = [];
   for (const shard of shardsFor(db, kind, query)) {
     const path = pathOf(expiry, kind, query, shard, 'ascending');
@@ -44,7 +46,7 @@ export function* searchReceived(db: DatabaseSync, expiry: Expiry, kind: KindName
   const more = passed.length < merged.length || isShort || lanes.some(({ places }) => places.length > 0);
   // What is left does not match: who goes on from here later need not look at it again.
   if (!more) {
-    for (const [shard, end] of Object.entries(endsOf(db, kind, org))) seen[shard] = laterOf(seen[shard], end);
+    for (const [shard, end] of Object.entries(ends)) seen[shard] = laterOf(seen[shard], end);
   }
   const isSomewhere = query.cursor !== undefined || Object.keys(seen).length > 0;
   return { items: given.items, more, ...(isSomewhere && { cursor: { seen } }) };
@@ -57,7 +59,7 @@ function laterOf(one: Spot | undefined, other: Spot): Spot {
 
 export function* lastRows(db: DatabaseSync, expiry: Expiry, kind: KindName, query: LastQuery): Steps<LastPage> {
   const { org, limit, maxBytes } = query;
-  checkReceived(kind);
+  checkReceived(kind, query);
   if (!Number.isInteger(limit) || limit < 0 || limit > 1000) throw new Error('0 to 1000 last documents');
   // First: what comes while it is looked for lies behind the cursor, and is not among the last.
   const ends = endsOf(db, kind, org);
@@ -84,8 +86,9 @@ function endsOf(db: DatabaseSync, kind: KindName, org: string): Record<string, S
   return ends;
 }
 
-function checkReceived(kind: KindName): void {
+function checkReceived(kind: KindName, { filters }: Pick<SearchQuery, 'filters'>): void {
   if (!kindOf(kind).received) throw new Error(`${kind} is not listed in the order received`);
+  for (const filter of filters) conditionOf(kind, filter);
 }
 
 function shardsFor(db: DatabaseSync, kind: KindName, { filters }: Pick<SearchQuery, 'filters'>): readonly string[] {

@@ -29,7 +29,8 @@ function* searchByField(
   const { org, limit, cursor: given, maxBytes = Number.POSITIVE_INFINITY } = query;
   const path = pathOf(expiry, kind, query, order);
   const walk = new IndexWalk(db, path, given && afterOf(given));
-  if (query.filters.some((filter) => isImpossible(kind, filter))) return { items: [], more: false, ...(given && { cursor: given }) };
+  if (query.filters.some((filter) => isImpossible(kind, filter)))
+    return { items: [], more: false, ...(given && { cursor: given }) };
   yield* passOver(walk, query);
   const items: Document[] = [];
   let bytes = 0;

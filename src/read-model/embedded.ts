@@ -200,7 +200,10 @@ export class EmbeddedReadModel implements ReadModel {
  */
 const MAPPED_BYTES = 2 ** 31;
 
-function generationIn(db: DatabaseSync, { retention = KEEP_ALL, turns = new Turns() }: EmbeddedReadModelOptions): EmbeddedGeneration {
+function generationIn(
+  db: DatabaseSync,
+  { retention = KEEP_ALL, turns = new Turns() }: EmbeddedReadModelOptions,
+): EmbeddedGeneration {
   try {
     db.exec(`PRAGMA mmap_size = ${MAPPED_BYTES}`);
     return new EmbeddedGeneration(db, retention, turns);

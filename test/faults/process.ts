@@ -50,6 +50,7 @@ export interface Exit {
 }
 
 export interface ServiceProcess {
+  readonly pid: number;
   /** Its address, once it serves. Rejects when it ends before. */
   readonly listening: Promise<string>;
   readonly exit: Promise<Exit>;
@@ -87,6 +88,7 @@ export function spawnService(
     });
   });
   return {
+    pid: child.pid ?? 0,
     listening: listening.promise,
     exit,
     end(signal) {

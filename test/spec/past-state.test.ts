@@ -1,7 +1,6 @@
 import { ReportAccess, ReportAccessHandler } from '../../src/commands/access-report.js';
 import type { ControlState } from '../../src/commands/control-state.js';
 import { stateAt } from '../../src/commands/past-state.js';
-import { Places } from '../../src/commands/places.js';
 import { controlEntry } from '../../src/event-log/control-record.js';
 import type { Batch, EventLog, LogRecord } from '../../src/event-log/event-log.js';
 import type { ControlRecord } from '../../src/model/control-fold.js';
@@ -133,33 +132,6 @@ describe('the state at an instant', () => {
     const state = stateAt(endless, ORG, 20, stop.signal);
     stop.abort(new Error('gone'));
     await expect(state).rejects.toThrow('gone');
-  });
-});
-
-describe('places', () => {
-  it('let so many run at once, and the others in their order, whatever becomes of each', async () => {
-    const places = new Places(2);
-    const begun: number[] = [];
-    const ends = Array.from({ length: 6 }, () => Promise.withResolvers<void>());
-    const runs = ends.map(({ promise }, index) =>
-      places.run(async () => {
-        begun.push(index);
-        await promise;
-      }),
-    );
-    const settled = Promise.allSettled(runs);
-    const turn = () => new Promise((resolve) => setImmediate(resolve));
-    await turn();
-    expect(begun).toEqual([0, 1]);
-    ends[1]?.reject(new Error('failed'));
-    await turn();
-    expect(begun).toEqual([0, 1, 2]);
-    for (const { resolve } of ends) resolve();
-    expect((await settled).map(({ status }) => status)).toEqual(
-      ends.map((_, index) => (index === 1 ? 'rejected' : 'fulfilled')),
-    );
-    expect(begun).toEqual([0, 1, 2, 3, 4, 5]);
-    await expect(places.run(async () => 'free again')).resolves.toBe('free again');
   });
 });
 
