@@ -100,7 +100,7 @@ async function compose(
     model,
     waiters: new Waiters(feed),
     state,
-    runner: new CommandRunner(log, state),
+    runner: new CommandRunner(log, state, clock),
     readiness: new Readiness(store, state, projections),
     metrics,
     jobs,
