@@ -60,11 +60,6 @@ export class AuthorityCheck {
     return holds ? undefined : this.confirmed(authority);
   }
 
-  /** Resolves if the authority holds. Rejects as `waitsFor`. */
-  async require(authority: Authority): Promise<void> {
-    if (!this.state.isFresh || this.judge(authority).refused) await this.confirmed(authority);
-  }
-
   /** Resolves if the authority holds and still reaches everything that it did, with its present standing. Rejects as `waitsFor`. */
   async requireWhole(standing: Standing): Promise<Standing> {
     if (this.isUnchanged(standing)) return standing;
@@ -82,8 +77,8 @@ export class AuthorityCheck {
     return covers(reach, earlier) ? this.standing(authority, principal, earlier) : forbidden();
   }
 
-  /** A refusal rests on state that was confirmed with the log. */
-  private async confirmed(authority: Authority): Promise<void> {
+  /** Resolves if the authority holds on everything that the log has by now. Rejects as `waitsFor`. */
+  async confirmed(authority: Authority): Promise<void> {
     await this.state.confirm();
     const { refused } = this.judge(authority);
     if (refused) throw refusalOf(refused);

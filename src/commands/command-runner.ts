@@ -91,8 +91,8 @@ export class CommandRunner {
   private async attempt(command: ControlCommand): Promise<Applied | undefined> {
     const earlier = this.state.applied(command.id);
     if (earlier) {
-      // A retry is answered to whom the command is still allowed.
-      if (command.authority) await this.authorities.require(command.authority);
+      // No record of this retry will be void, so it is the confirmed state that tells whether the caller may still see it.
+      if (command.authority) await this.authorities.confirmed(command.authority);
       return appliedAs(command, earlier);
     }
     const decision = this.decide(command);
