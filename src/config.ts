@@ -18,6 +18,9 @@ export interface Config {
   readonly trustedProxies: readonly string[];
   /** Requests a second that one organization may send to this process; 0 for no limit. */
   readonly rateLimit: number;
+  /** Connections in all, and from one address; fewer in all where the process may not open so many files. */
+  readonly maxConnections: number;
+  readonly maxConnectionsPerAddress: number;
   readonly logLevel: LogLevel;
   /** Where invitations are sent from; undefined: their codes are written to the log. */
   readonly smtp: SmtpConfig | undefined;
@@ -66,6 +69,8 @@ export function readConfig(variables: Readonly<Record<string, string | undefined
     roles,
     trustedProxies: env.list('CONTROL_TRUSTED_PROXIES'),
     rateLimit: env.whole('CONTROL_RATE_LIMIT', 0, 0, 1_000_000),
+    maxConnections: env.whole('CONTROL_MAX_CONNECTIONS', 10_000, 1, 1_000_000),
+    maxConnectionsPerAddress: env.whole('CONTROL_MAX_CONNECTIONS_PER_ADDRESS', 1_000, 1, 1_000_000),
     logLevel: env.oneOf('CONTROL_LOG_LEVEL', LOG_LEVELS, 'info'),
     smtp: readSmtp(env),
   };
