@@ -3,15 +3,15 @@ import { ControlError, validationFailed } from '../errors.js';
 import { controlEntry } from '../event-log/control-record.js';
 import type { EventLog, Position } from '../event-log/event-log.js';
 import type { ControlEvent, Read } from '../model/control-events.js';
-import { type Caller, type CommandOutcome, type ControlRecord, trackedRead } from '../model/control-fold.js';
+import { type Caller, type ControlRecord, trackedRead } from '../model/control-fold.js';
 import { ControlRefusal } from '../model/refusal.js';
-import type { ControlState } from './control-state.js';
+import type { CommandOutcome, ControlState } from './control-state.js';
 
 /** How long a command tries again when other commands win. */
 const DECIDE_MS = 5_000;
 
 export interface ControlCommand {
-  /** The same for a retry of the same request: then the first outcome is the answer. */
+  /** The same for a retry of the same request: while the command is known, the first outcome is the answer. */
   readonly id: string;
   /** Set when the request carried an Idempotency-Key: the hash of what was asked. */
   readonly requestHash?: string;
@@ -76,7 +76,7 @@ export class CommandRunner {
 
   /** Undefined when another command came first. */
   private async attempt(command: ControlCommand): Promise<Applied | undefined> {
-    const earlier = this.state.applied(command.id);
+    const earlier = await this.state.applied(command.id);
     if (earlier) return appliedAs(command, earlier);
     const { read, expected } = trackedRead(this.state.fold);
     const events = await this.decide(command, read);
@@ -106,7 +106,7 @@ export class CommandRunner {
     const first = attempted(command, read);
     if (!(first instanceof ControlRefusal) && first.length > 0) return first;
     await this.state.confirm();
-    if (this.state.fold.commands.has(command.id)) return undefined;
+    if (this.state.knows(command.id)) return undefined;
     const again = attempted(command, this.state.read);
     if (again instanceof ControlRefusal) throw errorOf(again);
     return again.length > 0 ? undefined : again;
