@@ -102,7 +102,7 @@ async function compose(
     model,
     waiters: new Waiters(feed),
     state,
-    runner: new CommandRunner(log, state),
+    runner: new CommandRunner(log, state, config.quotas),
     readiness: new Readiness(store, state, projections),
     metrics,
     jobs,
