@@ -24,6 +24,9 @@ export interface Config {
   /** Requests a second that one organization may send to this process; 0 for no limit. */
   readonly rateLimit: number;
   readonly quotas: Quotas;
+  /** Connections in all, and from one address; fewer in all where the process may not open so many files. */
+  readonly maxConnections: number;
+  readonly maxConnectionsPerAddress: number;
   readonly logLevel: LogLevel;
   /** Where invitations are sent from; undefined: their codes are written to the log. */
   readonly smtp: SmtpConfig | undefined;
@@ -74,6 +77,8 @@ export function readConfig(variables: Readonly<Record<string, string | undefined
     trustedProxies: env.list('CONTROL_TRUSTED_PROXIES'),
     rateLimit: env.whole('CONTROL_RATE_LIMIT', 0, 0, 1_000_000),
     quotas: readQuotas(env),
+    maxConnections: env.whole('CONTROL_MAX_CONNECTIONS', 10_000, 1, 1_000_000),
+    maxConnectionsPerAddress: env.whole('CONTROL_MAX_CONNECTIONS_PER_ADDRESS', 1_000, 1, 1_000_000),
     logLevel: env.oneOf('CONTROL_LOG_LEVEL', LOG_LEVELS, 'info'),
     smtp: readSmtp(env),
   };

@@ -87,6 +87,10 @@ export const ERRORS = {
     when: 'The organization sends more requests a second than `CONTROL_RATE_LIMIT` lets it, at this process.',
     remedy: 'Retry after `Retry-After` seconds; publish in bulk.',
   },
+  too_many_connections: {
+    when: 'The process has as many connections as it may have, in all (`CONTROL_MAX_CONNECTIONS`) or from this address (`CONTROL_MAX_CONNECTIONS_PER_ADDRESS`), and works for all of them. The connection is closed.',
+    remedy: 'Retry after `Retry-After` seconds, over fewer connections.',
+  },
   log_unavailable: {
     when: 'The log cannot take the record now: it is down, out of space, or its bounded queue is full. Nothing was recorded.',
     remedy: 'Retry after `Retry-After` seconds, with an `Idempotency-Key`.',

@@ -31,6 +31,7 @@ export const STATUSES: Readonly<Record<ErrorCode, number>> = {
   outcome_unknown: 503,
   state_unconfirmed: 503,
   not_ready: 503,
+  too_many_connections: 503,
 };
 
 /** Seconds after which a refused request may be tried again. */

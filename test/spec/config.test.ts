@@ -20,6 +20,8 @@ describe('the configuration', () => {
       trustedProxies: [],
       rateLimit: 0,
       quotas: USUAL_QUOTAS,
+      maxConnections: 10_000,
+      maxConnectionsPerAddress: 1_000,
       logLevel: 'info',
       smtp: undefined,
     });
@@ -45,6 +47,7 @@ describe('the configuration', () => {
       CONTROL_ROLES: 'api,clown',
       CONTROL_ROOT_KEY: 'a secret with\nspaces',
       CONTROL_RATE_LIMIT: '-1',
+      CONTROL_MAX_CONNECTIONS: '0x',
       CONTROL_TRUSTED_PROXIES: '10.0.0.0/33, everybody',
     };
     expect(() => readConfig(env)).toThrow(ConfigError);
@@ -59,6 +62,7 @@ describe('the configuration', () => {
         'CONTROL_ROOT_KEY',
         'CONTROL_SYNC_TIMEOUT_MS',
         'CONTROL_RATE_LIMIT',
+        'CONTROL_MAX_CONNECTIONS',
         'CONTROL_TRUSTED_PROXIES',
       ]);
       for (const value of Object.values(env)) expect(message).not.toContain(value);
