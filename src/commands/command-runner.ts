@@ -5,16 +5,18 @@ import { controlEntry } from '../event-log/control-record.js';
 import type { EventLog, Position } from '../event-log/event-log.js';
 import type { Authority } from '../model/authority.js';
 import type { ControlEvent, Read } from '../model/control-events.js';
-import { type Caller, type CommandOutcome, type ControlRecord, trackedRead } from '../model/control-fold.js';
+import { type Caller, type ControlRecord, trackedRead } from '../model/control-fold.js';
+import { type Quotas, refuseOverQuota, USUAL_QUOTAS } from '../model/quotas.js';
 import { ControlRefusal } from '../model/refusal.js';
+import { refuseUsedKeys } from '../model/used-keys.js';
 import { AuthorityCheck, refusalOf } from './authority-check.js';
-import type { ControlState } from './control-state.js';
+import type { CommandOutcome, ControlState } from './control-state.js';
 
 /** How long a command tries again when other commands win. */
 const DECIDE_MS = 5_000;
 
 export interface ControlCommand {
-  /** The same for a retry of the same request: then the first outcome is the answer. */
+  /** The same for a retry of the same request: while the command is known, the first outcome is the answer. */
   readonly id: string;
   /** Set when the request carried an Idempotency-Key: the hash of what was asked. */
   readonly requestHash?: string;
@@ -55,6 +57,7 @@ export class CommandRunner {
   constructor(
     private readonly log: EventLog,
     private readonly state: ControlState,
+    private readonly quotas: Quotas = USUAL_QUOTAS,
     clock: Clock = systemClock,
   ) {
     this.authorities = new AuthorityCheck(state, clock);
@@ -89,7 +92,7 @@ export class CommandRunner {
 
   /** Undefined when another command came first. */
   private async attempt(command: ControlCommand): Promise<Applied | undefined> {
-    const earlier = this.state.applied(command.id);
+    const earlier = await this.state.applied(command.id);
     if (earlier) {
       // No record of this retry will be void, so it is the confirmed state that tells whether the caller may still see it.
       if (command.authority) await this.authorities.confirmed(command.authority);
@@ -112,12 +115,17 @@ export class CommandRunner {
     throw new ControlError('outcome_unknown', 'the log did not say in time whether it has the change', { id });
   }
 
-  /** In one turn: what is folded later must not count among the versions that the decision rests on. */
+  /**
+   * What holds for all commands is checked here, on the state that the decision saw. All in one turn: what is folded later must not count among the
+   * versions that the decision rests on.
+   */
   private decide(command: ControlCommand): Decision | ControlRefusal {
     const { read, expected } = trackedRead(this.state.fold);
     try {
       this.checkAuthority(command, read);
       const events = command.decide(read);
+      refuseUsedKeys(this.state.fold, events);
+      refuseOverQuota(this.state.fold, events, this.quotas);
       return { events, expected: expected(events) };
     } catch (error) {
       if (error instanceof ControlRefusal) return error;
@@ -136,7 +144,7 @@ export class CommandRunner {
    */
   private async confirmed(command: ControlCommand): Promise<Applied | undefined> {
     await this.state.confirm();
-    if (this.state.fold.commands.has(command.id)) return undefined;
+    if (this.state.knows(command.id)) return undefined;
     const decision = this.decide(command);
     if (decision instanceof ControlRefusal) throw errorOf(decision);
     return decision.events.length > 0 ? undefined : { events: [], ...this.state.last };

@@ -11,6 +11,7 @@ export class ControlRefusal extends Error {
       | 'forbidden'
       | 'not_found'
       | 'precondition_failed'
+      | 'quota_exceeded'
       | 'unauthenticated'
       | 'validation_failed',
     message: string,

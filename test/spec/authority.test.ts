@@ -69,7 +69,7 @@ class World {
     });
     this.state = new ControlState(face);
     this.running.push(this.state.run(this.stop.signal));
-    this.runner = new CommandRunner(face, this.state, this.clock);
+    this.runner = new CommandRunner(face, this.state, undefined, this.clock);
     await this.state.startReached;
   }
 
@@ -186,7 +186,7 @@ describe('when a caller loses its access between the decision and the record', (
     world.firstRevoke(revoke);
     await expect(world.runner.run(creating('late.example.com', mayCreate(world[who])))).rejects.toMatchObject({ code });
     expect(await world.records('create late.example.com')).toHaveLength(1);
-    expect(world.state.fold.commands.has('create late.example.com')).toBe(false);
+    expect(world.state.knows('create late.example.com')).toBe(false);
     expect(world.state.read(domainStream('late.example.com'))).toBeUndefined();
   });
 
