@@ -103,7 +103,7 @@ async function compose(
     waiters: new Waiters(feed),
     state,
     runner: new CommandRunner(log, state),
-    readiness: new Readiness(store, state, projections),
+    readiness: new Readiness(store, state, projections, config.roles),
     metrics,
     jobs,
     maintenance: maintenanceOf(store, retention, metrics, clock, logger),
