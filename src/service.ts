@@ -106,7 +106,7 @@ async function compose(
     waiters: new Waiters(feed),
     state,
     runner: new CommandRunner(log, state, config.quotas, clock),
-    readiness: new Readiness(store, state, projections),
+    readiness: new Readiness(store, state, projections, config.roles),
     metrics,
     jobs,
     maintenance: maintenanceOf(store, retention, metrics, clock, logger),
