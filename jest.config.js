@@ -47,9 +47,11 @@ const ON_BOTH_STORES = [
   'publish',
   'publish-faults',
   'queries',
+  'quotas',
   'read',
   'resource-names',
   'retention',
+  'revoked',
   'service-accounts',
   'users',
 ];

@@ -1,3 +1,4 @@
+import type { Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { NestFactory } from '@nestjs/core';
 import type { NestFastifyApplication } from '@nestjs/platform-fastify';
@@ -13,6 +14,8 @@ import type { Config } from './config.js';
 import type { Topic } from './event-log/event-log.js';
 import { addGauges } from './gauges.js';
 import { AccessCheck } from './http/access.js';
+import { Connections } from './http/connections.js';
+import { affordable } from './http/descriptors.js';
 import { ErrorFilter } from './http/error-filter.js';
 import { InFlight } from './http/in-flight.js';
 import { LargeReads } from './http/large-reads.js';
@@ -70,7 +73,7 @@ export async function startService(config: Config, logger: Logger, clock: Clock 
     const failure = runLoops(parts, store, projections, logger, started);
     const url = await serve(parts, logger, started);
     await Promise.race([ready(parts.readiness, logger), failure]);
-    const isNew = parts.state.fold.commands.size === 0;
+    const isNew = parts.state.fold.streams.size === 0;
     return { url, isNew, failure, stop: () => started.disposeAsync() };
   } catch (error) {
     await started.disposeAsync();
@@ -106,8 +109,8 @@ async function compose(
     model,
     waiters: new Waiters(feed),
     state,
-    runner: new CommandRunner(log, state),
-    readiness: new Readiness(store, state, projections),
+    runner: new CommandRunner(log, state, config.quotas, clock),
+    readiness: new Readiness(store, state, projections, config.roles),
     metrics,
     turns,
     jobs,
@@ -181,6 +184,7 @@ async function serve(parts: Parts, logger: Logger, started: AsyncDisposableStack
   await limitRate(server, config.rateLimit);
   const inFlight = new InFlight(server);
   const access = new AccessCheck(state, denied, clock, keyHash(parts.rootKey));
+  const connections = watchConnections(server.server, parts, logger);
   const routes = prepareServer(server, access, readiness);
   server.addHook('preHandler', new LargeReads(readPlaces(config)).hook);
   const app = await NestFactory.create<NestFastifyApplication>(AppModule.of(parts), adapter, {
@@ -194,7 +198,7 @@ async function serve(parts: Parts, logger: Logger, started: AsyncDisposableStack
     await inFlight.drained(LAST_ANSWER_MS);
     const closed = app.close();
     // A connection on which nothing was ever asked does not count as idle: it would keep the server open for ever.
-    const cut = setTimeout(() => app.getHttpServer().closeAllConnections(), LAST_CONNECTION_MS);
+    const cut = setTimeout(() => connections.closeAll(), LAST_CONNECTION_MS);
     await closed;
     clearTimeout(cut);
     clearTimeout(lastWait);
@@ -213,6 +217,18 @@ const ORGS_AT_FULL = 6;
 
 function readPlaces({ readsPerOrg }: Config): Places {
   return new Places({ perOrg: readsPerOrg, inAll: ORGS_AT_FULL * readsPerOrg });
+}
+
+function watchConnections(server: Server, { config, metrics, ids }: Parts, logger: Logger): Connections {
+  const { maxConnections, maxConnectionsPerAddress: mostPerAddress, trustedProxies } = config;
+  const most = affordable(maxConnections);
+  if (most < maxConnections) {
+    logger.warn(
+      { connections: most, wanted: maxConnections },
+      'this process may open too few files for CONTROL_MAX_CONNECTIONS: raise its limit (ulimit -n), or lower the setting',
+    );
+  }
+  return new Connections(server, { most, mostPerAddress, trustedProxies }, metrics, logger, ids, false);
 }
 
 const WAITING_LOG_MS = 5_000;

@@ -159,7 +159,12 @@ export class AcceptInvitationHandler implements ICommandHandler<AcceptInvitation
     const key = idempotencyKey === undefined ? this.secrets.random() : this.secrets.derived(id);
     const by = { name, ...from, ...(await this.accepting(acceptance, codeHash, id)) };
     const { events, searchable } = await this.changes.make(
-      { org, by, ...(idempotencyKey !== undefined && { idempotencyKey, request: { path, body: { code, name } } }) },
+      {
+        org,
+        by,
+        authority: undefined,
+        ...(idempotencyKey !== undefined && { idempotencyKey, request: { path, body: { code, name } } }),
+      },
       (read, occasion) =>
         decideAcceptInvitation(read, { ...occasion, org, invitation, codeHash, name, keyHash: keyHash(key) }),
       id,
@@ -177,7 +182,7 @@ export class AcceptInvitationHandler implements ICommandHandler<AcceptInvitation
     commandId: string,
   ): Promise<Pick<Caller, 'email' | 'link'>> {
     const known = () => {
-      if (this.state.fold.commands.has(commandId)) return {};
+      if (this.state.knows(commandId)) return {};
       const found = this.state.read(invitationStream(org, invitation));
       return found?.codeHash === codeHash ? { email: found.email, link: userLink(org, found.email) } : undefined;
     };

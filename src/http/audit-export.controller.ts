@@ -23,7 +23,8 @@ export class AuditExportController {
 
   /**
    * NDJSON: one event a line, as it was recorded, and at last `{"kind":"exportend","count":N,"cursor":"..."}`. An answer
-   * without that line is not whole. The cursor goes on with what came later: here, or in the list in the order received.
+   * without that line is not whole. Access is judged again at every page: whoever may read less than at the beginning gets no
+   * more, and the connection is cut. The cursor goes on with what came later: here, or in the list in the order received.
    */
   @Get('-export')
   @Guarded(onSome('auditctx', 'readAudit'))
@@ -44,22 +45,34 @@ export class AuditExportController {
     const first = await pages.next();
     reply.header('content-type', 'application/x-ndjson');
     if (request.method === 'HEAD' || first.done) reply.send();
-    else sendStreamed(reply, Readable.from(lines(first.value, pages), { objectMode: false }), this.readiness);
+    else {
+      const text = lines(first.value, pages, () => request.server.access.requireStill(request));
+      sendStreamed(reply, Readable.from(text, { objectMode: false }), this.readiness);
+    }
   }
 }
 
-async function* lines(first: ExportPage, rest: AsyncIterable<ExportPage>): AsyncGenerator<string> {
+async function* lines(
+  first: ExportPage,
+  rest: AsyncIterable<ExportPage>,
+  stillAllowed: () => Promise<void>,
+): AsyncGenerator<string> {
   let { cursor } = first;
-  let count = first.items.length;
-  yield* pieces(linesOf(first));
+  let count = 0;
+  // A page of large events is many pieces: what was handed over can no longer be held back.
+  const piecesOf = async function* ({ items }: ExportPage) {
+    for (const piece of pieces(items.map((item) => `${item}\n`))) {
+      await stillAllowed();
+      yield piece;
+    }
+  };
+  yield* piecesOf(first);
+  count += first.items.length;
   for await (const page of rest) {
+    yield* piecesOf(page);
     count += page.items.length;
     cursor = page.cursor;
-    yield* pieces(linesOf(page));
   }
+  await stillAllowed();
   yield `${JSON.stringify({ kind: 'exportend', count, cursor })}\n`;
-}
-
-function linesOf({ items }: ExportPage): string[] {
-  return items.map((item) => `${item}\n`);
 }

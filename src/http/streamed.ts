@@ -40,7 +40,15 @@ export function sendJsonTexts(reply: FastifyReply, texts: string[]): void {
   const bytes = texts.reduce((sum, text) => sum + Buffer.byteLength(text), 0);
   reply.header('content-type', 'application/json; charset=utf-8');
   if (bytes < STREAMED_BYTES) reply.send(texts.join(''));
-  else reply.send(Readable.from(pieces(texts), { objectMode: false }));
+  else reply.send(Readable.from(whileAllowed(reply, pieces(texts)), { objectMode: false }));
+}
+
+/** What waits for a slow client is held back from one that is no longer allowed to have it. */
+async function* whileAllowed({ request }: FastifyReply, texts: Iterable<string>): AsyncGenerator<string> {
+  for (const text of texts) {
+    await request.server.access.requireStill(request);
+    yield text;
+  }
 }
 
 /** The texts in pieces that a connection takes well; empties the list meanwhile. */
