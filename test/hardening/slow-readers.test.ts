@@ -93,23 +93,11 @@ onLinux.each([
   '%s that 16 clients do not read cost little memory, and no other tenant its pace',
   async (name, path) => {
     const alone = await p99(HELD_MS / 4);
-    process.stdout.write(
-      readFileSync(`/proc/${child.pid}/status`, 'utf8')
-        .split('\n')
-        .filter((l) => /Rss/.test(l))
-        .join(' ') + '\n',
-    );
     for (let client = 0; client < CLIENTS; client += 1) await neverReads(path());
     let most = 0;
     const beside = await p99(HELD_MS, () => {
       most = Math.max(most, resident());
     });
-    process.stdout.write(
-      readFileSync(`/proc/${child.pid}/status`, 'utf8')
-        .split('\n')
-        .filter((l) => /Rss/.test(l))
-        .join(' ') + '\n',
-    );
     const mib = Math.round(most / 1024 / 1024);
     tell(
       `${CLIENTS} ${name} not read for ${HELD_MS / 1000} s: ${mib} MiB resident, p99 ${alone.toFixed(1)} ms alone, ${beside.toFixed(1)} ms beside`,
