@@ -45,6 +45,7 @@ const ON_BOTH_STORES = [
   'principals-documented',
   'publish',
   'publish-faults',
+  'publisher',
   'queries',
   'read',
   'resource-names',
