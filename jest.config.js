@@ -52,6 +52,7 @@ const ON_BOTH_STORES = [
   'read',
   'resource-names',
   'retention',
+  'revoked',
   'service-accounts',
   'users',
 ];

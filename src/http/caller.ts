@@ -1,5 +1,7 @@
 import type { FastifyRequest } from 'fastify';
+import type { Standing } from '../commands/authority-check.js';
 import type { Publication } from '../model/audit-event.js';
+import type { Authority } from '../model/authority.js';
 import type { Caller } from '../model/control-fold.js';
 import { publisherOf, ROOT_KEY_ID } from '../model/publisher.js';
 
@@ -16,6 +18,17 @@ export function callerOf(request: FastifyRequest): Caller {
   if (!principal) return { name: 'root', keyId: ROOT_KEY_ID, requestId, remoteIp };
   const { name, email, link, keyId } = principal;
   return { name, ...(email !== undefined && { email }), link, keyId, requestId, remoteIp };
+}
+
+/** What the access of the request's principal rests on. */
+export function standingOf({ standing }: FastifyRequest): Standing {
+  if (!standing) throw new Error('the route asks for no principal');
+  return standing;
+}
+
+/** What a change rests on, to be judged with it; undefined for the root key, which nothing revokes. */
+export function authorityOf(request: FastifyRequest): Authority | undefined {
+  return request.routeOptions.config.access === 'root' ? undefined : standingOf(request).authority;
 }
 
 /** What a published event takes from its request: its publisher, and defaults. */
