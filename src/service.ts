@@ -70,7 +70,7 @@ export async function startService(config: Config, logger: Logger, clock: Clock 
     const failure = runLoops(parts, store, projections, logger, started);
     const url = await serve(parts, logger, started);
     await Promise.race([ready(parts.readiness, logger), failure]);
-    const isNew = parts.state.fold.commands.size === 0;
+    const isNew = parts.state.fold.streams.size === 0;
     return { url, isNew, failure, stop: () => started.disposeAsync() };
   } catch (error) {
     await started.disposeAsync();
@@ -105,8 +105,8 @@ async function compose(
     model,
     waiters: new Waiters(feed),
     state,
-    runner: new CommandRunner(log, state),
-    readiness: new Readiness(store, state, projections),
+    runner: new CommandRunner(log, state, config.quotas, clock),
+    readiness: new Readiness(store, state, projections, config.roles),
     metrics,
     jobs,
     maintenance: maintenanceOf(store, retention, metrics, clock, logger),

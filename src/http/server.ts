@@ -93,6 +93,7 @@ export function prepareServer(
   const routes = new Map<string, Set<string>>();
   server.decorateRequest('principal', null);
   server.decorateRequest('reach', 'all');
+  server.decorateRequest('standing', null);
   server.decorateRequest('missing', null);
   server.decorateRequest('remoteIp', '');
   server.decorateRequest('endsConnection', false);
@@ -120,6 +121,7 @@ export function prepareServer(
     done(refusedEncoding(request) ?? refusedCharset(request));
   });
   server.addHook('onRequest', access.hook);
+  server.addHook('preHandler', access.hookAgain);
   server.addHook('onSend', access.noteDenied);
   server.addHook('onSend', (request, reply, _payload, done) => {
     if (gate.isStopping || request.endsConnection) reply.header('connection', 'close');

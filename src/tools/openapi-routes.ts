@@ -84,7 +84,7 @@ const KEY = { type: 'string', minLength: 1, maxLength: 255 };
 const TAG = { type: 'string', pattern: '^("[0-9]{1,15}"|\\*)$' };
 const TAG_USE = 'The ETag of the version that was read: refused with 412 when the resource has another.';
 const KEY_USE =
-  'The same key stands for the same request: a retry gives the first answer, and another body is refused.';
+  'The same key stands for the same request: a retry gives the first answer, and another body is refused. Of an event for as long as it is kept, of all else for 24 hours.';
 
 function bodyOf(body: NonNullable<RouteDocumentation['body']>, required: boolean) {
   const content = Object.entries(body).map(([type, schema]) => [
