@@ -25,6 +25,7 @@ export type AuditFilters = Readonly<
       | 'location'
       | 'gvcAlias'
       | 'podId'
+      | 'publisher'
       | 'actionType'
       | 'subjectEmail'
       | 'requestId'
