@@ -18,6 +18,8 @@ export interface Config {
   readonly trustedProxies: readonly string[];
   /** Requests a second that one organization may send to this process; 0 for no limit. */
   readonly rateLimit: number;
+  /** Unknown keys and wrong invitation codes a minute that one address may send to this process; 0 for no limit. */
+  readonly badKeysPerMinute: number;
   readonly logLevel: LogLevel;
   /** Where invitations are sent from; undefined: their codes are written to the log. */
   readonly smtp: SmtpConfig | undefined;
@@ -66,6 +68,7 @@ export function readConfig(variables: Readonly<Record<string, string | undefined
     roles,
     trustedProxies: env.list('CONTROL_TRUSTED_PROXIES'),
     rateLimit: env.whole('CONTROL_RATE_LIMIT', 0, 0, 1_000_000),
+    badKeysPerMinute: env.whole('CONTROL_BAD_KEYS_PER_MINUTE', 300, 0, 1_000_000),
     logLevel: env.oneOf('CONTROL_LOG_LEVEL', LOG_LEVELS, 'info'),
     smtp: readSmtp(env),
   };

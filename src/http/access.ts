@@ -3,12 +3,15 @@ import type { FastifyReply, FastifyRequest, HookHandlerDoneFunction, RouteOption
 import type { Clock } from '../clock.js';
 import type { ControlState } from '../commands/control-state.js';
 import type { DeniedAttempts } from '../commands/denied-attempts.js';
+import type { Guesses } from '../commands/guesses.js';
 import { keyHash } from '../commands/key-secrets.js';
 import { ControlError } from '../errors.js';
 import { type Principal, principalOf, type Reach } from '../model/access.js';
+import { gravityOf, type Wanted } from '../model/gravity.js';
 import { linkTo } from '../model/links.js';
 import type { PermissionName, TargetKind } from '../model/permission.js';
 import { userOf } from '../model/principals.js';
+import { targetLink } from '../model/targets.js';
 import { userLink } from '../model/user.js';
 import { STATUSES } from './statuses.js';
 
@@ -33,7 +36,7 @@ declare module 'fastify' {
     /** Of a route that needs a permission on some resources: on which the caller has it. */
     reach: Reach;
     /** What the caller was refused for want of, where the route does not say it. */
-    missing: Pick<Needed, 'kind' | 'permission'> | null;
+    missing: (Pick<Needed, 'kind' | 'permission'> & { readonly target?: string }) | null;
   }
   interface FastifyInstance {
     readonly access: AccessCheck;
@@ -91,20 +94,39 @@ export class AccessCheck {
     private readonly denied: DeniedAttempts,
     private readonly clock: Clock,
     private readonly rootKeyHash: string,
+    private readonly guesses: Guesses,
   ) {}
 
   readonly hook = (request: FastifyRequest, _reply: FastifyReply, done: HookHandlerDoneFunction): void => {
     const access = request.routeOptions.config.access;
     // An unknown route has no access to check: its answer is 404 for everybody.
     if (access === undefined || access === 'public' || access === 'invited') return done();
-    const hash = presentedKeyHash(request.headers.authorization);
-    if (hash === undefined) return done(unauthenticated());
-    if (this.state.isFresh && !this.refusal(request, access, hash) && !leavesOut(request, access)) return done();
-    this.state.confirm().then(
-      () => done(this.refusal(request, access, hash)),
-      (error) => done(error),
-    );
+    const { authorization } = request.headers;
+    if (authorization === undefined) return done(unauthenticated());
+    const hash = presentedKeyHash(authorization);
+    const isAllowed = hash !== undefined && this.state.isFresh && !this.refusal(request, access, hash);
+    if (isAllowed && !leavesOut(request, access)) return done();
+    this.confirmedRefusal(request, access, hash).then(done, done);
   };
+
+  /** Throws `rate_limited`, without a look at the log, when unknown keys keep coming from the address. */
+  private async confirmedRefusal(
+    request: FastifyRequest,
+    access: Checked,
+    hash: string | undefined,
+  ): Promise<ControlError | undefined> {
+    const guess = this.knows(hash) ? undefined : this.guesses.begin({ guessed: 'key', address: request.remoteIp });
+    if (hash !== undefined) await this.state.confirm();
+    const refusal = hash === undefined ? unauthenticated() : this.refusal(request, access, hash);
+    if (refusal?.code === 'unauthenticated') guess?.wrong();
+    else guess?.right();
+    return refusal;
+  }
+
+  private knows(hash: string | undefined): boolean {
+    if (hash === undefined) return false;
+    return hash === this.rootKeyHash || principalOf(this.state.read, hash, this.clock.now()) !== undefined;
+  }
 
   private refusal(request: FastifyRequest, access: Checked, hash: string): ControlError | undefined {
     // Both are hashes of 256 random bits: how far they agree tells nothing about the key.
@@ -137,7 +159,7 @@ export class AccessCheck {
     if (this.state.isFresh && has()) return;
     await this.state.confirm();
     if (has()) return;
-    request.missing = { kind, permission };
+    request.missing = { kind, permission, target: this.targetOf(org, kind, ref) };
     throw forbidden();
   }
 
@@ -169,10 +191,20 @@ export class AccessCheck {
       const { kind, permission } =
         missing ?? (typeof access === 'object' ? access : { kind: 'org', permission: access });
       const path = url.split('?')[0] ?? '';
-      this.denied.note({ principal, kind, permission, method, path, requestId: id, remoteIp });
+      const wanted: Wanted = { kind, permission, ...(kind !== 'org' && this.targetNamed(request, principal, kind)) };
+      const gravity = gravityOf(this.state.rules(principal.org), wanted);
+      this.denied.note({ principal, ...wanted, gravity, method, path, requestId: id, remoteIp });
     }
     done();
   };
+
+  /** The resource of the caller's organization that a refused request was about, if it exists. */
+  private targetNamed({ params, missing }: FastifyRequest, { org }: Principal, kind: TargetKind): { target?: string } {
+    const { org: named, ref } = (params ?? {}) as { readonly org?: string; readonly ref?: string };
+    const isHere = named === org && ref !== undefined;
+    const target = missing?.target ?? (isHere ? targetLink(this.state.read, org, kind, ref) : undefined);
+    return target === undefined ? {} : { target };
+  }
 }
 
 /** Whether the route shows the caller some resources only, and others not. */

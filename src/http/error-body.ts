@@ -16,8 +16,8 @@ export function errorBody(error: ControlError, requestId: string): ErrorBody {
   return { status: STATUSES[code], message, code, details, id: requestId };
 }
 
-export function errorHeaders({ code }: ControlError): Record<string, string> {
-  const seconds = retryAfter(code);
+export function errorHeaders({ code, details }: ControlError): Record<string, string> {
+  const seconds = details.retryAfterSeconds ?? retryAfter(code);
   return {
     'content-type': 'application/json; charset=utf-8',
     ...(seconds !== undefined && { 'retry-after': String(seconds) }),

@@ -12,6 +12,7 @@ describe('the configuration', () => {
       roles: new Set(['api', 'projector']),
       trustedProxies: [],
       rateLimit: 0,
+      badKeysPerMinute: 300,
       logLevel: 'info',
       smtp: undefined,
     });
@@ -29,6 +30,7 @@ describe('the configuration', () => {
       CONTROL_ROLES: 'api,clown',
       CONTROL_ROOT_KEY: 'a secret with\nspaces',
       CONTROL_RATE_LIMIT: '-1',
+      CONTROL_BAD_KEYS_PER_MINUTE: '0.5',
       CONTROL_TRUSTED_PROXIES: '10.0.0.0/33, everybody',
     };
     expect(() => readConfig(env)).toThrow(ConfigError);
@@ -43,6 +45,7 @@ describe('the configuration', () => {
         'CONTROL_ROOT_KEY',
         'CONTROL_SYNC_TIMEOUT_MS',
         'CONTROL_RATE_LIMIT',
+        'CONTROL_BAD_KEYS_PER_MINUTE',
         'CONTROL_TRUSTED_PROXIES',
       ]);
       for (const value of Object.values(env)) expect(message).not.toContain(value);
