@@ -18,7 +18,7 @@ import { IDS, MAILER } from '../tokens.js';
 import { type ChangeRequest, ControlChanges } from './control-changes.js';
 import { ControlState } from './control-state.js';
 import { Guesses } from './guesses.js';
-import { KeySecrets, keyHash, requireSameKey } from './key-secrets.js';
+import { KeySecrets, keyHash } from './key-secrets.js';
 
 /** What an invited address is sent. */
 export interface Letter {
@@ -166,7 +166,7 @@ export class AcceptInvitationHandler implements ICommandHandler<AcceptInvitation
         decideAcceptInvitation(read, { ...occasion, org, invitation, codeHash, name, keyHash: keyHash(key) }),
       id,
     );
-    requireSameKey(events, key);
+    this.secrets.requireShown(events, key);
     const [user] = events.flatMap((event) => (event.type === 'user-created' ? [event.data] : []));
     if (!user) throw new Error('the command made no user');
     return { user, key, searchable };
@@ -180,7 +180,7 @@ export class AcceptInvitationHandler implements ICommandHandler<AcceptInvitation
     commandId: string,
   ): Promise<Pick<Caller, 'email' | 'link'>> {
     const known = () => {
-      if (this.state.fold.commands.has(commandId)) return {};
+      if (this.state.knows(commandId)) return {};
       const found = this.state.read(invitationStream(org, invitation));
       return found?.codeHash === codeHash ? { email: found.email, link: userLink(org, found.email) } : undefined;
     };
