@@ -5,6 +5,8 @@ import { isIPv6 } from 'node:net';
  * whoever has one address of a /64 has them all. Text that is no address counts as it is.
  */
 export function networkOf(address: string): string {
+  const [, version4] = /^::ffff:([\d.]+)$/i.exec(address) ?? [];
+  if (version4 !== undefined) return version4;
   const [plain = ''] = address.split('%');
   if (!isIPv6(plain)) return address;
   const [head = '', tail] = plain.split('::');
