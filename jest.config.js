@@ -51,6 +51,7 @@ const ON_BOTH_STORES = [
   'read',
   'resource-names',
   'retention',
+  'revoked',
   'service-accounts',
   'users',
 ];

@@ -161,7 +161,12 @@ export class AcceptInvitationHandler implements ICommandHandler<AcceptInvitation
     const key = idempotencyKey === undefined ? this.secrets.random() : this.secrets.derived(id);
     const by = { name, ...from, ...(await this.accepting(acceptance, from.remoteIp, codeHash, id)) };
     const { events, searchable } = await this.changes.make(
-      { org, by, ...(idempotencyKey !== undefined && { idempotencyKey, request: { path, body: { code, name } } }) },
+      {
+        org,
+        by,
+        authority: undefined,
+        ...(idempotencyKey !== undefined && { idempotencyKey, request: { path, body: { code, name } } }),
+      },
       (read, occasion) =>
         decideAcceptInvitation(read, { ...occasion, org, invitation, codeHash, name, keyHash: keyHash(key) }),
       id,

@@ -1,5 +1,7 @@
 import type { FastifyRequest } from 'fastify';
+import type { Standing } from '../commands/authority-check.js';
 import type { Publication } from '../model/audit-event.js';
+import type { Authority } from '../model/authority.js';
 import type { Caller } from '../model/control-fold.js';
 
 declare module 'fastify' {
@@ -15,6 +17,17 @@ export function callerOf(request: FastifyRequest): Caller {
   if (!principal) return { name: 'root', requestId, remoteIp };
   const { name, email, link } = principal;
   return { name, ...(email !== undefined && { email }), link, requestId, remoteIp };
+}
+
+/** What the access of the request's principal rests on. */
+export function standingOf({ standing }: FastifyRequest): Standing {
+  if (!standing) throw new Error('the route asks for no principal');
+  return standing;
+}
+
+/** What a change rests on, to be judged with it; undefined for the root key, which nothing revokes. */
+export function authorityOf(request: FastifyRequest): Authority | undefined {
+  return request.routeOptions.config.access === 'root' ? undefined : standingOf(request).authority;
 }
 
 /** The defaults that a published event takes from its request. */

@@ -78,6 +78,7 @@ export function prepareServer(
   const routes = new Map<string, Set<string>>();
   server.decorateRequest('principal', null);
   server.decorateRequest('reach', 'all');
+  server.decorateRequest('standing', null);
   server.decorateRequest('missing', null);
   server.decorateRequest('remoteIp', '');
   server.decorate('access', access);
@@ -99,6 +100,7 @@ export function prepareServer(
     done(refusedEncoding(request));
   });
   server.addHook('onRequest', access.hook);
+  server.addHook('preHandler', access.hookAgain);
   server.addHook('onSend', access.noteDenied);
   server.addHook('onSend', (_request, reply, _payload, done) => {
     if (gate.isStopping) reply.header('connection', 'close');
