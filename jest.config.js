@@ -46,6 +46,7 @@ const ON_BOTH_STORES = [
   'principals-documented',
   'publish',
   'publish-faults',
+  'publisher',
   'queries',
   'quotas',
   'read',

@@ -3,6 +3,7 @@ import { timeOf } from '../ids.js';
 import type { Principal } from '../model/access.js';
 import { type AuditEvent, recordedEvent, SERVICE_CONTEXT } from '../model/audit-event.js';
 import type { Gravity } from '../model/gravity.js';
+import { publisherOf } from '../model/publisher.js';
 import type { DeniedSummary } from './denied-tally.js';
 
 /** In bytes of JSON. With these no event has more than 2,048 bytes. */
@@ -43,7 +44,16 @@ export function deniedEvent(attempt: DeniedAttempt, id: string): AuditEvent {
       result: DENIED,
       context: { eventSource: 'control' },
     },
-    { id, postedTime: isoTime(timeOf(id)), org, contextName: SERVICE_CONTEXT, remoteIp, requestId, subject },
+    {
+      id,
+      postedTime: isoTime(timeOf(id)),
+      org,
+      contextName: SERVICE_CONTEXT,
+      remoteIp,
+      requestId,
+      publisher: publisherOf(principal, remoteIp),
+      subject,
+    },
   );
 }
 
