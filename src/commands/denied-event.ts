@@ -7,7 +7,7 @@ import { publisherOf } from '../model/publisher.js';
 import type { DeniedSummary } from './denied-tally.js';
 
 /** In bytes of JSON. With these no event has more than 2,048 bytes. */
-const MOST_BYTES = { path: 256, name: 100 };
+const MOST_BYTES = { path: 200, name: 64 };
 
 const DENIED = { status: 'DENIED', message: 'the caller may not do this' };
 
