@@ -105,7 +105,7 @@ async function compose(
     model,
     waiters: new Waiters(feed),
     state,
-    runner: new CommandRunner(log, state, config.quotas),
+    runner: new CommandRunner(log, state, config.quotas, clock),
     readiness: new Readiness(store, state, projections, config.roles),
     metrics,
     jobs,

@@ -157,9 +157,14 @@ export class AcceptInvitationHandler implements ICommandHandler<AcceptInvitation
     // By the code too: the first answer holds a key, and is given again to nobody else.
     const id = idempotencyKey === undefined ? this.ids.next() : keyedId(path, org, codeHash, idempotencyKey);
     const key = idempotencyKey === undefined ? this.secrets.random() : this.secrets.derived(id);
-    const by = { name, ...from, ...(await this.accepting(acceptance, codeHash, id)) };
+    const by = { name, keyId: invitation, ...from, ...(await this.accepting(acceptance, codeHash, id)) };
     const { events, searchable } = await this.changes.make(
-      { org, by, ...(idempotencyKey !== undefined && { idempotencyKey, request: { path, body: { code, name } } }) },
+      {
+        org,
+        by,
+        authority: undefined,
+        ...(idempotencyKey !== undefined && { idempotencyKey, request: { path, body: { code, name } } }),
+      },
       (read, occasion) =>
         decideAcceptInvitation(read, { ...occasion, org, invitation, codeHash, name, keyHash: keyHash(key) }),
       id,
