@@ -46,11 +46,13 @@ const ON_BOTH_STORES = [
   'principals-documented',
   'publish',
   'publish-faults',
+  'publisher',
   'queries',
   'quotas',
   'read',
   'resource-names',
   'retention',
+  'revoked',
   'service-accounts',
   'users',
 ];

@@ -4,6 +4,7 @@ import type { Clock } from './clock.js';
 import { ReportAccessHandler } from './commands/access-report.js';
 import { PublishAuditEventsHandler } from './commands/audit-publish.js';
 import { EditAuditContextHandler } from './commands/auditctx-edit.js';
+import { AuthorityCheck } from './commands/authority-check.js';
 import { TakeBackupHandler } from './commands/backup-take.js';
 import { CommandRunner } from './commands/command-runner.js';
 import { ControlChanges } from './commands/control-changes.js';
@@ -12,6 +13,7 @@ import { ListDeadLettersHandler } from './commands/dead-letter-list.js';
 import { ReplayDeadLettersHandler } from './commands/dead-letter-replay.js';
 import { CreateDomainHandler, DeleteDomainHandler, EditDomainHandler } from './commands/domain.js';
 import { CreateGroupHandler, DeleteGroupHandler, EditGroupHandler } from './commands/group.js';
+import { Guesses } from './commands/guesses.js';
 import {
   AcceptInvitationHandler,
   InviteUsersHandler,
@@ -88,6 +90,7 @@ export interface Parts {
   readonly runner: CommandRunner;
   readonly readiness: Readiness;
   readonly metrics: Metrics;
+  readonly guesses: Guesses;
   readonly jobs: Jobs;
   readonly maintenance: Maintenance;
   readonly mailer: Mailer;
@@ -177,9 +180,11 @@ export class AppModule {
         { provide: READ_MODEL, useValue: parts.model },
         { provide: Waiters, useValue: parts.waiters },
         { provide: ControlState, useValue: parts.state },
+        { provide: AuthorityCheck, useValue: new AuthorityCheck(parts.state, parts.clock) },
         { provide: CommandRunner, useValue: parts.runner },
         { provide: Readiness, useValue: parts.readiness },
         { provide: Metrics, useValue: parts.metrics },
+        { provide: Guesses, useValue: parts.guesses },
         { provide: Jobs, useValue: parts.jobs },
         { provide: MAINTENANCE, useValue: parts.maintenance },
         { provide: MAILER, useValue: parts.mailer },
