@@ -92,11 +92,8 @@ export interface Parts {
   readonly runner: CommandRunner;
   readonly readiness: Readiness;
   readonly metrics: Metrics;
-<<<<<<< HEAD
   readonly turns: Turns;
-=======
   readonly guesses: Guesses;
->>>>>>> main
   readonly jobs: Jobs;
   readonly maintenance: Maintenance;
   readonly mailer: Mailer;
@@ -190,11 +187,8 @@ export class AppModule {
         { provide: CommandRunner, useValue: parts.runner },
         { provide: Readiness, useValue: parts.readiness },
         { provide: Metrics, useValue: parts.metrics },
-<<<<<<< HEAD
         { provide: Turns, useValue: parts.turns },
-=======
         { provide: Guesses, useValue: parts.guesses },
->>>>>>> main
         { provide: Jobs, useValue: parts.jobs },
         { provide: MAINTENANCE, useValue: parts.maintenance },
         { provide: MAILER, useValue: parts.mailer },

@@ -22,6 +22,7 @@ import { InFlight } from './http/in-flight.js';
 import { LargeReads } from './http/large-reads.js';
 import { limitRate } from './http/rate-limit.js';
 import { fastifyAdapter, prepareServer, refuseOtherMethods } from './http/server.js';
+import { reloadCertificate } from './http/tls.js';
 import { systemIds } from './ids.js';
 import { keptRootKey, keptServiceSecret } from './kept-secrets.js';
 import { logMailer, smtpMailer } from './mail.js';
@@ -115,11 +116,8 @@ async function compose(
     runner: new CommandRunner(log, state, config.quotas, clock),
     readiness: new Readiness(store, state, projections, config.roles),
     metrics,
-<<<<<<< HEAD
     turns,
-=======
     guesses,
->>>>>>> main
     jobs,
     maintenance: maintenanceOf(store, retention, metrics, clock, logger),
     mailer: config.smtp ? smtpMailer(config.smtp, logger) : logMailer(logger),
@@ -190,16 +188,10 @@ async function serve(parts: Parts, logger: Logger, started: AsyncDisposableStack
   const server = adapter.getInstance();
   await limitRate(server, config.rateLimit);
   const inFlight = new InFlight(server);
-<<<<<<< HEAD
-  const access = new AccessCheck(state, denied, clock, keyHash(parts.rootKey));
-  const connections = watchConnections(server.server, parts, logger);
-  const routes = prepareServer(server, access, readiness);
-  server.addHook('preHandler', new LargeReads(readPlaces(config)).hook);
-=======
   const access = new AccessCheck(state, denied, clock, keyHash(parts.rootKey), guesses);
   const routes = prepareServer(server, access, readiness);
+  server.addHook('preHandler', new LargeReads(readPlaces(config)).hook);
   const connections = watchConnections(server.server, parts, logger);
->>>>>>> main
   const app = await NestFactory.create<NestFastifyApplication>(AppModule.of(parts), adapter, {
     logger: nestLogger(logger),
     bodyParser: false,
@@ -221,8 +213,20 @@ async function serve(parts: Parts, logger: Logger, started: AsyncDisposableStack
   await app.init();
   refuseOtherMethods(server, routes);
   await app.listen(config.port, config.host);
+  protectTransport(server.server, config, logger);
   const { port } = app.getHttpServer().address() as AddressInfo;
-  return `http://${config.host.includes(':') ? `[${config.host}]` : config.host}:${port}`;
+  const host = config.host.includes(':') ? `[${config.host}]` : config.host;
+  return `${config.tls ? 'https' : 'http'}://${host}:${port}`;
+}
+
+function protectTransport(server: Server, { host, tls }: Config, logger: Logger): void {
+  if (tls) return reloadCertificate(server, tls, logger);
+  const { address } = server.address() as AddressInfo;
+  if (address === '::1' || address.startsWith('127.')) return;
+  logger.warn(
+    { host },
+    'keys and events travel unencrypted: set CONTROL_TLS_CERT_FILE and CONTROL_TLS_KEY_FILE, or let nothing but a proxy with TLS reach this port',
+  );
 }
 
 /** So many organizations may have all their large reads under way at once; more have one each. */
@@ -241,7 +245,14 @@ function watchConnections(server: Server, { config, metrics, ids }: Parts, logge
       'this process may open too few files for CONTROL_MAX_CONNECTIONS: raise its limit (ulimit -n), or lower the setting',
     );
   }
-  return new Connections(server, { most, mostPerAddress, trustedProxies }, metrics, logger, ids, false);
+  return new Connections(
+    server,
+    { most, mostPerAddress, trustedProxies },
+    metrics,
+    logger,
+    ids,
+    config.tls !== undefined,
+  );
 }
 
 const WAITING_LOG_MS = 5_000;
