@@ -29,6 +29,7 @@ const ON_BOTH_STORES = [
   'errors',
   'eventlogs',
   'export',
+  'export-revoked',
   'freshness',
   'groups',
   'idempotency',
