@@ -131,7 +131,14 @@ export class InvitationController {
       body: { 'application/json': 'AcceptInvitationDto' },
       answers: { 201: 'NewUser', 202: 'NewUser' },
       headers: { location: 'the path of the user', etag: 'its version' },
-      errors: ['not_found', 'already_exists', 'idempotency_conflict', 'state_unconfirmed', ...CHANGE_ERRORS],
+      errors: [
+        'forbidden',
+        'not_found',
+        'already_exists',
+        'idempotency_conflict',
+        'state_unconfirmed',
+        ...CHANGE_ERRORS,
+      ],
     },
     true,
   )

@@ -8,8 +8,12 @@ export interface AuthzEvent {
   readonly stream: `authz/${string}`;
 }
 
+export function authzStream(org: string): AuthzEvent['stream'] {
+  return `authz/${org}`;
+}
+
 export function authzChanged(org: string): AuthzEvent {
-  return { type: 'authz-changed', stream: `authz/${org}` };
+  return { type: 'authz-changed', stream: authzStream(org) };
 }
 
 export function evolveAuthz(state: AuthzState | undefined, _event: AuthzEvent): AuthzState {

@@ -1,3 +1,5 @@
+import type { PermissionName, TargetKind } from './permission.js';
+
 /** A decision that refuses. The code is one of the error catalogue's; the model knows no transport. */
 export class ControlRefusal extends Error {
   override readonly name = 'ControlRefusal';
@@ -8,12 +10,15 @@ export class ControlRefusal extends Error {
       | 'builtin_resource'
       | 'builtin_tag'
       | 'conflict'
+      | 'forbidden'
       | 'not_found'
       | 'precondition_failed'
       | 'validation_failed',
     message: string,
     /** Of `validation_failed`: what is wrong where. */
     readonly faults: readonly Fault[] = [],
+    /** Of `forbidden`: what the caller lacks. */
+    readonly missing?: Missing,
   ) {
     super(message);
   }
@@ -23,4 +28,12 @@ export interface Fault {
   /** JSON pointer (RFC 6901) into the body. */
   readonly pointer: string;
   readonly reason: string;
+}
+
+/** A permission that somebody would need: on one resource or, without a target, on more than one. */
+export interface Missing {
+  readonly kind: TargetKind;
+  readonly permission: PermissionName;
+  /** Link of the resource; only where the one who is told may know of it. */
+  readonly target?: string;
 }

@@ -121,7 +121,7 @@ export class Seed {
       return made[n] ?? '';
     };
     const at = new Date(this.now).toISOString();
-    const events = decide(read, { at, id });
+    const events = decide(read, { at, id, granter: null });
     const record: ControlRecord = { commandId: this.ids.next(), at, by: BY, expected: expected(events), events };
     if (foldRecord(this.fold, record, this.taken + this.entries.length) !== 'applied')
       throw new Error('a seed is void');
