@@ -30,6 +30,7 @@ const ON_BOTH_STORES = [
   'eventlogs',
   'export',
   'freshness',
+  'grants',
   'groups',
   'idempotency',
   'invitation-accept',

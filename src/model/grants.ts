@@ -189,7 +189,11 @@ function missingOf(rules: AccessRules, granter: string, given: readonly Given[])
 function lacking(missing: Missing, rules: AccessRules, org: string, granter: string, why: string): ControlRefusal {
   const { kind, permission, target } = missing;
   const isKnown = target !== undefined && knows(rules, granter, kind, target);
-  const on = isKnown ? nameOf(target) : target === undefined ? `every ${kind}` : `a ${kind} that it may not view`;
+  const on = isKnown
+    ? nameOf(target)
+    : target === undefined
+      ? `every ${kind}`
+      : `${kind === 'auditctx' ? 'an' : 'a'} ${kind} that it may not view`;
   const message = `${nameOf(granter)} lacks "${permission}" on ${on}, ${why}; ask someone of ${org} who holds it`;
   return new ControlRefusal('forbidden', message, [], { kind, permission, ...(isKnown && { target }) });
 }

@@ -64,7 +64,7 @@ class World {
     for (const event of events) {
       if (event.type === 'invitation-created') this.inviters.set(event.data.id, caller);
       if (event.type === 'invitation-deleted' && event.action === 'accept')
-        return this.inviters.get(event.data.id) ?? '';
+        return this.inviters.get(event.data.id) ?? ADMIN;
     }
     return caller;
   }

@@ -3,7 +3,7 @@ import type { ControlEvent, Read } from '../../src/model/control-events.js';
 import { decideCreateGroup, decideDeleteGroup, decideEditGroup, type GroupDocument } from '../../src/model/group.js';
 import { decideAcceptInvitation, decideInviteUsers, decideRevokeInvitation } from '../../src/model/invitation.js';
 import type { MemberQuery } from '../../src/model/member-query.js';
-import { permissionsOn, TARGET_KINDS } from '../../src/model/permission.js';
+import { permissionsOn, TARGET_KINDS, type TargetKind } from '../../src/model/permission.js';
 import {
   decideCreatePolicy,
   decideDeletePolicy,
@@ -83,19 +83,34 @@ const TAGS: readonly Record<string, string>[] = [{}, { team: 'red' }, { team: 'b
 
 const query = (n = 0): MemberQuery => ({ kind: 'user', fetch: 'items', spec: pick(QUERIES, n) });
 
-/** What there is when a walk begins: accounts and users, and query groups that policies name. */
+/** What there is when a walk begins: accounts and users, query groups that policies name, and who may invite. */
 export const BEGINNING: readonly Decision[] = [
   org,
   ...ACCOUNTS.map((name) => account(name)),
   ...ADDRESSES.slice(0, 3).flatMap((email) => user(email)),
-  ...GROUPS.slice(0, 3).map((name) => group(name)),
+  group('ops'),
+  group('crew', [link('user', 'ann@x.org'), link('user', 'ben@x.org'), link('serviceaccount', 'probe')]),
   ...['viewers', 'crew', 'ops'].map((name, index) => queried(name, 2 + 2 * index)),
   policy('p-one', [link('group', 'crew'), link('serviceaccount', 'robot')], [link('user', 'ann@x.org')]),
   policy('p-two', [link('group', 'ops')], [link('user', 'ben@x.org'), link('user', 'cem@y.org')]),
+  granted('p-three', 'user', ['invite'], [link('serviceaccount', 'ci')]),
+  granted('p-four', 'group', ['edit'], [link('serviceaccount', 'ci'), link('serviceaccount', 'deploy')]),
+  ...['new@x.org', 'dan@y.org'].map((email) => (read: Read) => inviting(read, email)),
 ];
 
 function queried(name: string, n: number): Decision {
   return editGroup({ org: ORG, ...occasion(`query ${name}`) }, name, (was) => ({ ...was, memberQuery: query(n) }));
+}
+
+function granted(name: string, targetKind: TargetKind, permissions: string[], principalLinks: string[]): Decision {
+  const bindings = [{ permissions, principalLinks }];
+  const document = { description: '', tags: {}, targetKind, target: 'all', bindings } as const;
+  return (read) => decideCreatePolicy(read, { ...occasion(name), org: ORG, name, document });
+}
+
+function inviting(read: Read, email: string): ControlEvent[] {
+  const by = occasion(`invite ${email}`, undefined, link('serviceaccount', 'admin'));
+  return decideInviteUsers(read, { ...by, org: ORG, invited: [{ email, codeHash: 'code' }], group: 'crew' });
 }
 
 /** What the step asks for, as a function of the state; undefined where the state has nothing that it could be about. */
