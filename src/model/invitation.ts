@@ -81,18 +81,23 @@ export function decideInviteUsers(read: Read, command: InviteUsers): ControlEven
   return [...events, authzChanged(org)];
 }
 
-/** Refuses what the acceptance would be refused, as far as it is known before the users choose their names. */
+/** Refuses what the acceptances would be refused, as far as it is known before the users choose their names. */
 function refuseInviting(read: Read, command: InviteUsers, granter: string, group: GroupState | undefined): void {
   const { org, invited, at, id } = command;
-  for (const { email } of invited) {
+  const emails = invited.map(({ email }) => email).filter((email) => !read(userStream(org, email)));
+  const accepted = emails.map((email): ControlEvent => {
     const data = newUser(org, email, email, begun(id(0), at));
-    const accepted: ControlEvent[] = [
-      { type: 'user-created', stream: userStream(org, email), auditId: id(0), data },
-      ...joined(group, userLink(org, email), at, () => id(0)),
-    ];
-    const missing = missingFor(read, org, granter, accepted, neededToInvite(org, group));
-    if (missing) throw refusalOf(read, org, granter, missing, 'which the invitation needs');
-  }
+    return { type: 'user-created', stream: userStream(org, email), auditId: data.id, data };
+  });
+  const links = emails.map((email) => userLink(org, email));
+  const joint = group ? withMembers(group, links, id(0)) : [];
+  const missing = missingFor(read, org, granter, [...accepted, ...joint], neededToInvite(org, group));
+  if (missing) throw refusalOf(read, org, granter, missing, 'which the invitation needs');
+}
+
+function withMembers(group: GroupState, links: readonly string[], auditId: string): readonly ControlEvent[] {
+  const data = { ...group, memberLinks: [...group.memberLinks, ...links] };
+  return [{ type: 'group-edited', stream: groupStream(group.org, group.name), auditId, data }];
 }
 
 /** What the inviter must be allowed to do, besides having what the group gives. */
