@@ -3,13 +3,15 @@ import { pino } from 'pino';
 import { type Config, ConfigError, readConfig } from './config.js';
 import { CorruptRecord, PositionOutOfRange, StoreUnusable } from './event-log/event-log.js';
 import { UnreadableRecord } from './event-log/record-schema.js';
-import { rootKeyFile } from './root-key.js';
+import { rootKeyFile } from './kept-secrets.js';
 import { type Service, startService } from './service.js';
 
 /** The process ends this long after it was asked to, whatever is still under way. */
 const STOP_MS = 8_000;
 
 async function main(): Promise<void> {
+  // Whatever is written is for this user alone.
+  process.umask(0o077);
   const config = readConfig(process.env);
   const logger = pino({ level: config.logLevel, redact: ['req.headers.authorization', 'headers.authorization'] });
   let service: Service | undefined;

@@ -1,3 +1,4 @@
+import type { Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { NestFactory } from '@nestjs/core';
 import type { NestFastifyApplication } from '@nestjs/platform-fastify';
@@ -13,11 +14,14 @@ import type { Config } from './config.js';
 import type { Topic } from './event-log/event-log.js';
 import { addGauges } from './gauges.js';
 import { AccessCheck } from './http/access.js';
+import { Connections } from './http/connections.js';
+import { affordable } from './http/descriptors.js';
 import { ErrorFilter } from './http/error-filter.js';
 import { InFlight } from './http/in-flight.js';
 import { limitRate } from './http/rate-limit.js';
 import { fastifyAdapter, prepareServer, refuseOtherMethods } from './http/server.js';
 import { systemIds } from './ids.js';
+import { keptRootKey, keptServiceSecret } from './kept-secrets.js';
 import { logMailer, smtpMailer } from './mail.js';
 import { maintenanceOf } from './maintenance.js';
 import { Metrics } from './metrics.js';
@@ -32,7 +36,7 @@ import { sweepExpired } from './projections/retention-sweeper.js';
 import type { Retention } from './read-model/read-model.js';
 import { Readiness } from './readiness.js';
 import { foldedRetention } from './retention.js';
-import { keptRootKey } from './root-key.js';
+import { ServiceSecret } from './service-secret.js';
 import type { Store } from './store.js';
 import { openEmbeddedStore } from './store-embedded.js';
 
@@ -66,7 +70,7 @@ export async function startService(config: Config, logger: Logger, clock: Clock 
     const failure = runLoops(parts, store, projections, logger, started);
     const url = await serve(parts, logger, started);
     await Promise.race([ready(parts.readiness, logger), failure]);
-    const isNew = parts.state.fold.commands.size === 0;
+    const isNew = parts.state.fold.streams.size === 0;
     return { url, isNew, failure, stop: () => started.disposeAsync() };
   } catch (error) {
     await started.disposeAsync();
@@ -94,14 +98,15 @@ async function compose(
   const parts: Parts = {
     config,
     rootKey: config.rootKey ?? keptRootKey(config.dataDir, ids),
+    secret: new ServiceSecret(config.secret ?? keptServiceSecret(config.dataDir, ids)),
     clock,
     ids,
     log,
     model,
     waiters: new Waiters(feed),
     state,
-    runner: new CommandRunner(log, state),
-    readiness: new Readiness(store, state, projections),
+    runner: new CommandRunner(log, state, config.quotas, clock),
+    readiness: new Readiness(store, state, projections, config.roles),
     metrics,
     jobs,
     maintenance: maintenanceOf(store, retention, metrics, clock, logger),
@@ -172,6 +177,7 @@ async function serve(parts: Parts, logger: Logger, started: AsyncDisposableStack
   const server = adapter.getInstance();
   await limitRate(server, config.rateLimit);
   const inFlight = new InFlight(server);
+  const connections = watchConnections(server.server, parts, logger);
   const routes = prepareServer(server, new AccessCheck(state, denied, clock, keyHash(parts.rootKey)), readiness);
   const app = await NestFactory.create<NestFastifyApplication>(AppModule.of(parts), adapter, {
     logger: nestLogger(logger),
@@ -184,7 +190,7 @@ async function serve(parts: Parts, logger: Logger, started: AsyncDisposableStack
     await inFlight.drained(LAST_ANSWER_MS);
     const closed = app.close();
     // A connection on which nothing was ever asked does not count as idle: it would keep the server open for ever.
-    const cut = setTimeout(() => app.getHttpServer().closeAllConnections(), LAST_CONNECTION_MS);
+    const cut = setTimeout(() => connections.closeAll(), LAST_CONNECTION_MS);
     await closed;
     clearTimeout(cut);
     clearTimeout(lastWait);
@@ -196,6 +202,18 @@ async function serve(parts: Parts, logger: Logger, started: AsyncDisposableStack
   await app.listen(config.port, config.host);
   const { port } = app.getHttpServer().address() as AddressInfo;
   return `http://${config.host.includes(':') ? `[${config.host}]` : config.host}:${port}`;
+}
+
+function watchConnections(server: Server, { config, metrics, ids }: Parts, logger: Logger): Connections {
+  const { maxConnections, maxConnectionsPerAddress: mostPerAddress, trustedProxies } = config;
+  const most = affordable(maxConnections);
+  if (most < maxConnections) {
+    logger.warn(
+      { connections: most, wanted: maxConnections },
+      'this process may open too few files for CONTROL_MAX_CONNECTIONS: raise its limit (ulimit -n), or lower the setting',
+    );
+  }
+  return new Connections(server, { most, mostPerAddress, trustedProxies }, metrics, logger, ids, false);
 }
 
 const WAITING_LOG_MS = 5_000;

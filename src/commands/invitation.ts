@@ -17,7 +17,7 @@ import { type UserState, userLink } from '../model/user.js';
 import { IDS, MAILER } from '../tokens.js';
 import { type ChangeRequest, ControlChanges } from './control-changes.js';
 import { ControlState } from './control-state.js';
-import { KeySecrets, keyHash, requireSameKey } from './key-secrets.js';
+import { KeySecrets, keyHash } from './key-secrets.js';
 
 /** What an invited address is sent. */
 export interface Letter {
@@ -157,14 +157,19 @@ export class AcceptInvitationHandler implements ICommandHandler<AcceptInvitation
     // By the code too: the first answer holds a key, and is given again to nobody else.
     const id = idempotencyKey === undefined ? this.ids.next() : keyedId(path, org, codeHash, idempotencyKey);
     const key = idempotencyKey === undefined ? this.secrets.random() : this.secrets.derived(id);
-    const by = { name, ...from, ...(await this.accepting(acceptance, codeHash, id)) };
+    const by = { name, keyId: invitation, ...from, ...(await this.accepting(acceptance, codeHash, id)) };
     const { events, searchable } = await this.changes.make(
-      { org, by, ...(idempotencyKey !== undefined && { idempotencyKey, request: { path, body: { code, name } } }) },
+      {
+        org,
+        by,
+        authority: undefined,
+        ...(idempotencyKey !== undefined && { idempotencyKey, request: { path, body: { code, name } } }),
+      },
       (read, occasion) =>
         decideAcceptInvitation(read, { ...occasion, org, invitation, codeHash, name, keyHash: keyHash(key) }),
       id,
     );
-    requireSameKey(events, key);
+    this.secrets.requireShown(events, key);
     const [user] = events.flatMap((event) => (event.type === 'user-created' ? [event.data] : []));
     if (!user) throw new Error('the command made no user');
     return { user, key, searchable };
@@ -177,7 +182,7 @@ export class AcceptInvitationHandler implements ICommandHandler<AcceptInvitation
     commandId: string,
   ): Promise<Pick<Caller, 'email' | 'link'>> {
     const known = () => {
-      if (this.state.fold.commands.has(commandId)) return {};
+      if (this.state.knows(commandId)) return {};
       const found = this.state.read(invitationStream(org, invitation));
       return found?.codeHash === codeHash ? { email: found.email, link: userLink(org, found.email) } : undefined;
     };

@@ -13,7 +13,7 @@ import {
 } from '../model/service-account.js';
 import { serviceAccountStream } from '../model/streams.js';
 import { type Changed, type ChangeRequest, ControlChanges } from './control-changes.js';
-import { issuedKey, KeySecrets, keyHash } from './key-secrets.js';
+import { KeySecrets, keyHash } from './key-secrets.js';
 
 export class CreateServiceAccount extends Command<Changed<ServiceAccountState>> {
   constructor(
@@ -113,7 +113,7 @@ export class AddKeyHandler implements ICommandHandler<AddKey> {
       (read, occasion) => decideAddKey(read, { ...occasion, org, name, ...wanted, keyHash: keyHash(key) }),
       commandId,
     );
-    return { state: issuedKey(events, key), searchable, key };
+    return { state: this.secrets.issuedKey(events, key), searchable, key };
   }
 }
 

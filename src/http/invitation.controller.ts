@@ -61,14 +61,14 @@ export class InvitationController {
     idempotent: true,
     body: { 'application/json': 'InviteUsersDto' },
     answers: { 200: 'Invited', 202: 'Invited' },
-    errors: ['idempotency_conflict', ...CHANGE_ERRORS],
+    errors: ['quota_exceeded', 'idempotency_conflict', ...CHANGE_ERRORS],
   })
   async invite(@Req() request: FastifyRequest, @Res() reply: FastifyReply): Promise<void> {
     checkQuery(noParameters, request);
     const { emails, group } = checkBody<InviteUsersDto>(inviteFaults, request.body);
-    const change = changeRequest(request);
     // Who could invite into any group could become whatever its members are.
     if (group !== undefined) await request.server.access.require(request, 'group', 'edit', group);
+    const change = changeRequest(request);
     const addresses = emails.map((email) => email.toLowerCase());
     const { outcomes, searchable } = await this.commands.execute(new InviteUsers(change, addresses, group));
     const invitations = [...outcomes].filter(([, outcome]) => typeof outcome === 'string');
@@ -135,6 +135,7 @@ export class InvitationController {
         'forbidden',
         'not_found',
         'already_exists',
+        'quota_exceeded',
         'idempotency_conflict',
         'state_unconfirmed',
         ...CHANGE_ERRORS,

@@ -1,3 +1,5 @@
+import { authzStream } from './streams.js';
+
 /** Bumped by every change of what anyone in an organization may do: decisions that rest on permissions read it. */
 export interface AuthzState {
   readonly changes: number;
@@ -6,10 +8,6 @@ export interface AuthzState {
 export interface AuthzEvent {
   readonly type: 'authz-changed';
   readonly stream: `authz/${string}`;
-}
-
-export function authzStream(org: string): AuthzEvent['stream'] {
-  return `authz/${org}`;
 }
 
 export function authzChanged(org: string): AuthzEvent {

@@ -1,5 +1,4 @@
 import { AccessRules, type PolicyBinding } from './access.js';
-import { authzStream } from './authz.js';
 import { canonicalJson } from './canonical-json.js';
 import type { ControlEvent, Read } from './control-events.js';
 import { type Given, kindsOf, newlyGiven, strongestFirst, targetsOf } from './given.js';
@@ -10,7 +9,7 @@ import { permissionsOn, type TargetKind } from './permission.js';
 import { ControlRefusal, type Missing } from './refusal.js';
 import type { Occasion } from './resource.js';
 import { readAfter } from './state-after.js';
-import { groupStream, policyStream } from './streams.js';
+import { authzStream, groupStream, policyStream } from './streams.js';
 
 /** Holds nothing: no link is empty. */
 export const NOBODY = '';

@@ -54,7 +54,7 @@ export interface PolicyState extends Resource, PolicyDocument {
 
 export type PolicyEvent = ResourceEvent<'policy', PolicyState>;
 
-export function policyLink(org: string, name: string): string {
+function policyLink(org: string, name: string): string {
   return linkTo(org, 'policy', name);
 }
 

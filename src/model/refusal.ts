@@ -13,6 +13,8 @@ export class ControlRefusal extends Error {
       | 'forbidden'
       | 'not_found'
       | 'precondition_failed'
+      | 'quota_exceeded'
+      | 'unauthenticated'
       | 'validation_failed',
     message: string,
     /** Of `validation_failed`: what is wrong where. */

@@ -32,7 +32,10 @@ class World {
     const { read, expected } = trackedRead(this.fold);
     const events = decide(read);
     this.made += 1;
-    const folded = foldRecord(this.fold, recordOf(`step ${this.made}`, events, expected(events)), this.made);
+    const folded = foldRecord(this.fold, recordOf(`step ${this.made}`, events, expected(events)), {
+      offset: this.made,
+      time: 0,
+    });
     expect(folded).toBe('applied');
     return events;
   }

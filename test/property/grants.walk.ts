@@ -27,7 +27,7 @@ export interface Step {
   readonly n: readonly number[];
 }
 
-export const OPERATIONS = [
+const OPERATIONS = [
   ...['create policy', 'create policy', 'edit policy', 'edit policy', 'widen policy', 'delete policy'],
   ...['create group', 'link', 'link', 'unlink', 'set query', 'clear query', 'delete group'],
   ...['create account', 'create account', 'delete account', 'add key', 'remove key'],

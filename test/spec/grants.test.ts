@@ -265,7 +265,7 @@ it('takes milliseconds among 20,000 users, 1,000 groups and 200 query groups', (
   let taken = 0;
   const apply = (events: readonly ControlEvent[]) => {
     taken += 1;
-    foldRecord(fold, recordOf(`many ${taken}`, events, {}), taken);
+    foldRecord(fold, recordOf(`many ${taken}`, events, {}), { offset: taken, time: 0 });
   };
   const users = Array.from({ length: 20_000 }, (_, n) => `user-${n}@example.com`);
   apply(past(org, account('ci')));
