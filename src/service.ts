@@ -8,6 +8,7 @@ import { type Clock, systemClock } from './clock.js';
 import { CommandRunner } from './commands/command-runner.js';
 import { ControlState } from './commands/control-state.js';
 import { DeniedAttempts } from './commands/denied-attempts.js';
+import { Guesses } from './commands/guesses.js';
 import { Jobs } from './commands/jobs.js';
 import { keyHash } from './commands/key-secrets.js';
 import type { Config } from './config.js';
@@ -20,6 +21,7 @@ import { ErrorFilter } from './http/error-filter.js';
 import { InFlight } from './http/in-flight.js';
 import { limitRate } from './http/rate-limit.js';
 import { fastifyAdapter, prepareServer, refuseOtherMethods } from './http/server.js';
+import { reloadCertificate } from './http/tls.js';
 import { systemIds } from './ids.js';
 import { keptRootKey, keptServiceSecret } from './kept-secrets.js';
 import { logMailer, smtpMailer } from './mail.js';
@@ -93,6 +95,8 @@ async function compose(
   const state = new ControlState(log, fold, config.cluster ? 'shared' : 'alone');
   const projections = projectionsOf(config, store, metrics, logger);
   addGauges(metrics, log, projections, clock);
+  const guesses = new Guesses(config.badKeysPerMinute, clock, metrics, logger);
+  started.defer(() => guesses.close());
   const jobs = new Jobs(clock, ids, logger);
   started.defer(() => jobs.stop());
   const parts: Parts = {
@@ -108,6 +112,7 @@ async function compose(
     runner: new CommandRunner(log, state, config.quotas, clock),
     readiness: new Readiness(store, state, projections, config.roles),
     metrics,
+    guesses,
     jobs,
     maintenance: maintenanceOf(store, retention, metrics, clock, logger),
     mailer: config.smtp ? smtpMailer(config.smtp, logger) : logMailer(logger),
@@ -169,7 +174,7 @@ function runLoops(
 
 /** Listens; answers the address. */
 async function serve(parts: Parts, logger: Logger, started: AsyncDisposableStack): Promise<string> {
-  const { config, clock, ids, log, metrics, state, readiness, waiters } = parts;
+  const { config, clock, ids, log, metrics, guesses, state, readiness, waiters } = parts;
   const denied = new DeniedAttempts(log, clock, ids, metrics, logger);
   started.defer(() => denied.close());
   const errors = new ErrorFilter(metrics);
@@ -177,8 +182,9 @@ async function serve(parts: Parts, logger: Logger, started: AsyncDisposableStack
   const server = adapter.getInstance();
   await limitRate(server, config.rateLimit);
   const inFlight = new InFlight(server);
+  const access = new AccessCheck(state, denied, clock, keyHash(parts.rootKey), guesses);
+  const routes = prepareServer(server, access, readiness);
   const connections = watchConnections(server.server, parts, logger);
-  const routes = prepareServer(server, new AccessCheck(state, denied, clock, keyHash(parts.rootKey)), readiness);
   const app = await NestFactory.create<NestFastifyApplication>(AppModule.of(parts), adapter, {
     logger: nestLogger(logger),
     bodyParser: false,
@@ -200,8 +206,20 @@ async function serve(parts: Parts, logger: Logger, started: AsyncDisposableStack
   await app.init();
   refuseOtherMethods(server, routes);
   await app.listen(config.port, config.host);
+  protectTransport(server.server, config, logger);
   const { port } = app.getHttpServer().address() as AddressInfo;
-  return `http://${config.host.includes(':') ? `[${config.host}]` : config.host}:${port}`;
+  const host = config.host.includes(':') ? `[${config.host}]` : config.host;
+  return `${config.tls ? 'https' : 'http'}://${host}:${port}`;
+}
+
+function protectTransport(server: Server, { host, tls }: Config, logger: Logger): void {
+  if (tls) return reloadCertificate(server, tls, logger);
+  const { address } = server.address() as AddressInfo;
+  if (address === '::1' || address.startsWith('127.')) return;
+  logger.warn(
+    { host },
+    'keys and events travel unencrypted: set CONTROL_TLS_CERT_FILE and CONTROL_TLS_KEY_FILE, or let nothing but a proxy with TLS reach this port',
+  );
 }
 
 function watchConnections(server: Server, { config, metrics, ids }: Parts, logger: Logger): Connections {
@@ -213,7 +231,14 @@ function watchConnections(server: Server, { config, metrics, ids }: Parts, logge
       'this process may open too few files for CONTROL_MAX_CONNECTIONS: raise its limit (ulimit -n), or lower the setting',
     );
   }
-  return new Connections(server, { most, mostPerAddress, trustedProxies }, metrics, logger, ids, false);
+  return new Connections(
+    server,
+    { most, mostPerAddress, trustedProxies },
+    metrics,
+    logger,
+    ids,
+    config.tls !== undefined,
+  );
 }
 
 const WAITING_LOG_MS = 5_000;

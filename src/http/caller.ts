@@ -3,6 +3,7 @@ import type { Standing } from '../commands/authority-check.js';
 import type { Publication } from '../model/audit-event.js';
 import type { Authority } from '../model/authority.js';
 import type { Caller } from '../model/control-fold.js';
+import { publisherOf, ROOT_KEY_ID } from '../model/publisher.js';
 
 declare module 'fastify' {
   interface FastifyRequest {
@@ -14,9 +15,9 @@ declare module 'fastify' {
 /** Who asks, for the record of a change. */
 export function callerOf(request: FastifyRequest): Caller {
   const { id: requestId, principal, remoteIp } = request;
-  if (!principal) return { name: 'root', requestId, remoteIp };
-  const { name, email, link } = principal;
-  return { name, ...(email !== undefined && { email }), link, requestId, remoteIp };
+  if (!principal) return { name: 'root', keyId: ROOT_KEY_ID, requestId, remoteIp };
+  const { name, email, link, keyId } = principal;
+  return { name, ...(email !== undefined && { email }), link, keyId, requestId, remoteIp };
 }
 
 /** What the access of the request's principal rests on. */
@@ -30,7 +31,7 @@ export function authorityOf(request: FastifyRequest): Authority | undefined {
   return request.routeOptions.config.access === 'root' ? undefined : standingOf(request).authority;
 }
 
-/** The defaults that a published event takes from its request. */
+/** What a published event takes from its request: its publisher, and defaults. */
 export function publicationOf(request: FastifyRequest): Omit<Publication, 'id' | 'postedTime' | 'contextName'> {
   const { id: requestId, principal, remoteIp } = request;
   if (!principal) throw new Error('only a principal of an organization publishes');
@@ -38,6 +39,7 @@ export function publicationOf(request: FastifyRequest): Omit<Publication, 'id' |
     org: principal.org,
     remoteIp,
     requestId,
+    publisher: publisherOf(principal, remoteIp),
     subject: {
       name: principal.name,
       ...(principal.email !== undefined && { email: principal.email }),
@@ -46,11 +48,14 @@ export function publicationOf(request: FastifyRequest): Omit<Publication, 'id' |
   };
 }
 
+/** A trusted proxy may pass on whatever its client wrote, of any length. */
+const LONGEST_ADDRESS = 64;
+
 /**
  * The caller's address; `unknown` when the connection was reset before the request was looked at. A socket for both
  * versions of IP writes those of version 4 as `::ffff:192.0.2.1`.
  */
 export function addressOf(request: FastifyRequest): string {
   const ip: string | undefined = request.ip;
-  return ip?.replace(/^::ffff:(?=\d+\.)/, '') ?? 'unknown';
+  return ip?.replace(/^::ffff:(?=\d+\.)/, '').slice(0, LONGEST_ADDRESS) ?? 'unknown';
 }

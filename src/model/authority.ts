@@ -7,7 +7,7 @@ import { authzStream } from './streams.js';
 import { userLink } from './user.js';
 
 /** A permission that a request needs, and on what. */
-export interface Need {
+interface Need {
   readonly kind: TargetKind;
   readonly permission: PermissionName;
   /** `all`: on every resource of the kind; `some`: on any of them; else on the one with this reference. */

@@ -66,6 +66,7 @@ export class TestStore {
       contextName: context,
       remoteIp: '::1',
       requestId: `r${this.made}`,
+      publisher: { link: '/org/acme/serviceaccount/admin', keyId: 'key-1', remoteIp: '::1' },
       subject: { name: 'admin' },
     };
     const event = recordedEvent({ resource: { name }, ...sent }, publication);
@@ -89,6 +90,7 @@ export class TestStore {
       at: AT,
       keyHash: `${name}-hash`,
       id: (n: number) => `${name}-${n}`,
+      granter: null,
     };
     await this.control(name, decideCreateOrg(readFold(emptyFold()), command));
   }
