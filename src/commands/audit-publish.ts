@@ -13,6 +13,7 @@ import { canonicalJson } from '../model/canonical-json.js';
 import { type Indexed, Waiters } from '../progress/waiters.js';
 import { CLOCK, CONFIG, EVENT_LOG, IDS, READ_MODEL } from '../tokens.js';
 import { inSpan } from '../tracing.js';
+import { type Steps, Turns } from '../turns.js';
 import { AuthorityCheck, type Standing } from './authority-check.js';
 
 export interface PublishItem {
@@ -63,6 +64,9 @@ interface Prepared {
   readonly entry: LogEntry;
 }
 
+/** So few are prepared in no time; more in turns. */
+const PREPARED_AT_ONCE = 4;
+
 /**
  * Appends events to the log, if the publisher may still do so, and, in sync mode, waits until they are searchable. Answers one result an item, in order,
  * and only after the log has the items durably. Order: events of one resource keep the order of the items.
@@ -73,6 +77,7 @@ export class PublishAuditEventsHandler implements ICommandHandler<PublishAuditEv
     private readonly waiters: Waiters,
     private readonly metrics: Metrics,
     private readonly authorities: AuthorityCheck,
+    private readonly turns: Turns,
     @Inject(EVENT_LOG) private readonly log: EventLog,
     @Inject(READ_MODEL) private readonly model: IndexedEvents,
     @Inject(CLOCK) private readonly clock: Clock,
@@ -81,7 +86,10 @@ export class PublishAuditEventsHandler implements ICommandHandler<PublishAuditEv
   ) {}
 
   async execute({ items, mode, from, standing }: PublishAuditEvents): Promise<Published[]> {
-    const prepared = items.map((item) => this.prepare(item, mode, from));
+    const isMany = items.length > PREPARED_AT_ONCE;
+    const prepared = isMany
+      ? await this.turns.run({ org: from.org }, this.prepared(items, mode, from))
+      : items.map((item) => this.prepare(item, mode, from));
     const published = await inSpan('publish', { mode, events: items.length }, () =>
       this.publish(prepared, mode, standing),
     );
@@ -140,6 +148,19 @@ export class PublishAuditEventsHandler implements ICommandHandler<PublishAuditEv
     const first = stored.find((one) => one.org === org && one.id === id);
     if (!first) return { code: 'timeout' };
     return { code: first.hash === entry.headers.hash ? 'duplicate' : 'conflict', offset, id };
+  }
+
+  private *prepared(
+    items: readonly PublishItem[],
+    mode: 'sync' | 'async',
+    from: PublishAuditEvents['from'],
+  ): Steps<Prepared[]> {
+    const prepared: Prepared[] = [];
+    for (const item of items) {
+      prepared.push(this.prepare(item, mode, from));
+      yield;
+    }
+    return prepared;
   }
 
   private prepare(item: PublishItem, mode: 'sync' | 'async', from: PublishAuditEvents['from']): Prepared {

@@ -8,6 +8,7 @@ import { systemIds } from '../../src/ids.js';
 import { Metrics } from '../../src/metrics.js';
 import type { Authority } from '../../src/model/authority.js';
 import type { Waiters } from '../../src/progress/waiters.js';
+import { Turns } from '../../src/turns.js';
 import { Seed } from '../support/seed.js';
 import { openSeededLog } from '../support/seeded-log.js';
 
@@ -62,6 +63,7 @@ function publish(by: Standing): Promise<unknown> {
     {} as Waiters,
     new Metrics(),
     authorities,
+    new Turns(),
     { append } as EventLog,
     {} as never,
     clock,
