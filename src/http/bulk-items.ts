@@ -10,6 +10,9 @@ import { EVENT_BYTES } from './server.js';
 
 const BULK_ITEMS = 1_000;
 
+/** White space that is passed over in one step. */
+const BLANK_BYTES = 256 * 1024;
+
 /** An item that can be recorded, or why it cannot. */
 export type BulkItem = PublishItem | ControlError;
 
@@ -25,7 +28,7 @@ export interface BulkBody {
  * is parsed, for one that has too many.
  */
 export function* bulkItems({ type, bytes }: BulkBody, now: number): Steps<BulkItem[]> {
-  const texts = type === 'json' ? arrayItems(bytes, BULK_ITEMS + 1) : linesOf(bytes, BULK_ITEMS + 1);
+  const texts = type === 'json' ? arrayItems(bytes, BULK_ITEMS + 1) : yield* linesOf(bytes, BULK_ITEMS + 1);
   if (!texts) {
     // Why it is no JSON is told of what a person may have written.
     if (bytes.length <= EVENT_BYTES) parseJson(bytes);
@@ -40,14 +43,20 @@ export function* bulkItems({ type, bytes }: BulkBody, now: number): Steps<BulkIt
   return items;
 }
 
-/** Lines that are not blank: at most so many. */
-function linesOf(bytes: Buffer, most: number): Buffer[] {
+/** Lines that are not blank: at most so many. A body may have millions of blank ones. */
+function* linesOf(bytes: Buffer, most: number): Steps<Buffer[]> {
   const lines: Buffer[] = [];
-  for (let start = skipSpace(bytes, 0); start < bytes.length && lines.length < most; ) {
-    const newline = bytes.indexOf(0x0a, start);
-    const end = newline < 0 ? bytes.length : newline;
-    lines.push(bytes.subarray(start, end));
-    start = skipSpace(bytes, end);
+  for (let start = 0; start < bytes.length && lines.length < most; ) {
+    const part = bytes.subarray(start, start + BLANK_BYTES);
+    const blank = skipSpace(part, 0);
+    start += blank;
+    if (blank < part.length) {
+      const newline = bytes.indexOf(0x0a, start);
+      const end = newline < 0 ? bytes.length : newline;
+      lines.push(bytes.subarray(start, end));
+      start = end + 1;
+    }
+    yield;
   }
   return lines;
 }
