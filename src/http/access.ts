@@ -18,13 +18,16 @@ export interface Needed {
   readonly permission: PermissionName;
   /** `all`: on every one; `some`: on any, and the route shows only those; else the path parameter that names the one. */
   readonly on: 'all' | 'some' | 'ref' | 'contextName';
+  /** The principal that the path names needs no permission. */
+  readonly orSelf?: true;
 }
 
 /**
- * Who may call a route: anybody, whoever knows what the body must say (`invited`), the holder of the root key, everybody
- * of the path's `:org`, or a principal there with a permission. `public` routes alone answer while the process is not ready.
+ * Who may call a route: anybody, whoever knows what the body must say (`invited`), whoever has a valid key (`keyed`), the
+ * holder of the root key, everybody of the path's `:org`, or a principal there with a permission. `public` routes alone
+ * answer while the process is not ready.
  */
-export type Access = 'public' | 'invited' | 'root' | 'member' | Needed;
+export type Access = 'public' | 'invited' | 'keyed' | 'root' | 'member' | Needed;
 
 declare module 'fastify' {
   interface FastifyRequest {
@@ -76,6 +79,11 @@ export function onOne(kind: TargetKind, permission: PermissionName): Needed {
   return { kind, permission, on: kind === 'auditctx' ? 'contextName' : 'ref' };
 }
 
+/** As `onOne`; the user or service account that the path names may call the route as well. */
+export function onSelfOr(kind: 'user' | 'serviceaccount', permission: PermissionName): Needed {
+  return { ...onOne(kind, permission), orSelf: true };
+}
+
 export function requireAccess(route: RouteOptions): void {
   if (route.config?.access === undefined) throw new Error(`the route ${route.method} ${route.url} declares no access`);
 }
@@ -111,6 +119,7 @@ export class AccessCheck {
     const root = hash === this.rootKeyHash;
     const principal = root ? undefined : principalOf(this.state.read, hash, this.clock.now());
     request.principal = principal ?? null;
+    if (access === 'keyed') return root || principal ? undefined : unauthenticated();
     if (access === 'root') {
       if (root) return undefined;
       return principal ? forbidden() : unauthenticated();
@@ -141,13 +150,14 @@ export class AccessCheck {
     throw forbidden();
   }
 
-  private mayDo(request: FastifyRequest, { kind, permission, on }: Needed, { org, link }: Principal): boolean {
+  private mayDo(request: FastifyRequest, { kind, permission, on, orSelf }: Needed, { org, link }: Principal): boolean {
     const reach = this.state.rules(org).reach(link, kind, permission);
     request.reach = reach;
     if (reach === 'all') return true;
     if (on === 'all') return false;
     if (on === 'some') return reach.size > 0;
-    return reach.has(this.targetOf(org, kind, (request.params as Record<string, string>)[on] ?? ''));
+    const target = this.targetOf(org, kind, (request.params as Record<string, string>)[on] ?? '');
+    return reach.has(target) || (orSelf === true && target === link);
   }
 
   /** The link under which policies name the resource. */

@@ -18,6 +18,7 @@ import {
   revised,
 } from './resource.js';
 import { groupStream } from './streams.js';
+import { keepSuperuserKey, SUPERUSERS } from './superusers.js';
 
 /** Who is a member besides those that are linked: whoever matches at the moment. */
 export interface MemberQuery {
@@ -42,7 +43,6 @@ export interface GroupState extends Resource, GroupDocument {
 
 export type GroupEvent = ResourceEvent<'group', GroupState>;
 
-export const SUPERUSERS = 'superusers';
 export const VIEWERS = 'viewers';
 
 export function groupLink(org: string, name: string): string {
@@ -87,7 +87,9 @@ export function decideEditGroup(read: Read, command: EditGroup): ControlEvent[] 
   const after = revised<GroupState>(before, { ...kept, ...document }, at);
   if (!after) return [];
   refuseNoSuperuser(before, after);
-  return [groupEdited(after, id(0), memberAction(before, after)), authzChanged(org)];
+  const events = [groupEdited(after, id(0), memberAction(before, after)), authzChanged(org)];
+  keepSuperuserKey(read, org, at, events);
+  return events;
 }
 
 export interface DeleteGroup extends Occasion {

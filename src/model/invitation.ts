@@ -2,6 +2,7 @@ import { authzChanged } from './authz.js';
 import type { ControlEvent, Read } from './control-events.js';
 import { type GroupState, joined } from './group.js';
 import { keyIssued } from './key.js';
+import { endAfter } from './key-life.js';
 import { linkTo } from './links.js';
 import { checkPrecondition, type Precondition } from './precondition.js';
 import { ControlRefusal } from './refusal.js';
@@ -94,6 +95,8 @@ export interface AcceptInvitation extends Occasion {
   readonly name: string;
   /** SHA-256 of the user's first key, in hex. */
   readonly keyHash: string;
+  /** The longest life of a key; absent: no limit. */
+  readonly mostDays?: number;
 }
 
 /**
@@ -101,7 +104,7 @@ export interface AcceptInvitation extends Occasion {
  * unknown invitation and a wrong code are refused alike, before anything else is told.
  */
 export function decideAcceptInvitation(read: Read, command: AcceptInvitation): ControlEvent[] {
-  const { org, invitation: invitationId, codeHash, name, keyHash, at, id } = command;
+  const { org, invitation: invitationId, codeHash, name, keyHash, mostDays, at, id } = command;
   const invitation = read(invitationStream(org, invitationId));
   if (invitation?.codeHash !== codeHash) throw new ControlRefusal('not_found', 'there is no such invitation');
   if (Date.parse(invitation.expires) <= Date.parse(at)) {
@@ -120,7 +123,8 @@ export function decideAcceptInvitation(read: Read, command: AcceptInvitation): C
   };
   const link = userLink(org, email);
   const nextId = auditIds(command, 2);
-  const key = { id: id(1), org, principal: link, description: 'first key', issued: at };
+  const ends = mostDays === undefined ? {} : { expires: endAfter(at, mostDays) };
+  const key = { id: id(1), org, principal: link, description: 'first key', issued: at, ...ends };
   return [
     { type: 'user-created', stream: userStream(org, email), auditId: nextId(), data: user },
     keyIssued(keyHash, key, nextId()),

@@ -10,16 +10,12 @@ import {
 } from '../../src/model/control-fold.js';
 import { decideCreateGroup, decideDeleteGroup, decideEditGroup } from '../../src/model/group.js';
 import { decideAcceptInvitation, decideInviteUsers, decideRevokeInvitation } from '../../src/model/invitation.js';
+import { decideAddKey, decideRemoveKey } from '../../src/model/key.js';
 import { decideCreatePolicy, decideDeletePolicy } from '../../src/model/policy.js';
 import { memberLink, principalLink } from '../../src/model/principals.js';
 import { ControlRefusal } from '../../src/model/refusal.js';
 import type { Occasion } from '../../src/model/resource.js';
-import {
-  decideAddKey,
-  decideCreateServiceAccount,
-  decideDeleteServiceAccount,
-  decideRemoveKey,
-} from '../../src/model/service-account.js';
+import { decideCreateServiceAccount, decideDeleteServiceAccount } from '../../src/model/service-account.js';
 import { decideDeleteUser, decideEditUser } from '../../src/model/user.js';
 import { recordOf } from '../spec/decider.js';
 import { ORG, org } from '../spec/past.js';
@@ -46,6 +42,7 @@ const principals = fc.uniqueArray(
 const nth = fc.nat(3);
 
 const inOrg = (name: string) => ({ org: ORG, name });
+const holder = (ref: string) => ({ org: ORG, kind: 'serviceaccount', ref }) as const;
 const described = { description: 'x', tags: {} };
 
 /** Accepts, or revokes, an open invitation. */
@@ -99,13 +96,13 @@ const decision: fc.Arbitrary<Decision> = fc.oneof(
   account.map(
     (name): Decision =>
       (read, at) =>
-        decideAddKey(read, { ...at, ...inOrg(name), description: 'x', keyHash: at.id(9) }),
+        decideAddKey(read, { ...at, holder: holder(name), description: 'x', keyHash: at.id(9) }),
   ),
   fc.tuple(account, nth).map(
     ([name, index]): Decision =>
       (read, at) => {
         const keyId = read.keysOf(`/org/acme/serviceaccount/${name}`)[index]?.state.id ?? 'none';
-        return decideRemoveKey(read, { ...at, ...inOrg(name), keyId });
+        return decideRemoveKey(read, { ...at, holder: holder(name), keyId });
       },
   ),
   fc.tuple(group, members).map(
