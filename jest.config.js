@@ -36,6 +36,7 @@ const ON_BOTH_STORES = [
   'invitation-mail',
   'invitations',
   'json-bodies',
+  'keys-shown-again',
   'list-filters',
   'list-paging',
   'list-received',

@@ -65,6 +65,7 @@ import { GetAuditEventHandler } from './queries/audit-get.js';
 import { ListAuditEventsHandler } from './queries/audit-list.js';
 import { GetAuditContextHandler } from './queries/auditctx-get.js';
 import { ListAuditContextsHandler } from './queries/auditctx-list.js';
+import { Cursors } from './queries/cursor.js';
 import { GetEventLogHandler } from './queries/eventlog.js';
 import { GetOrgHandler } from './queries/org-get.js';
 import { GetResourceHandler } from './queries/resource-get.js';
@@ -72,12 +73,14 @@ import { ListResourcesHandler } from './queries/resource-list.js';
 import { QueryResourcesHandler } from './queries/resource-query.js';
 import type { ReadModel } from './read-model/read-model.js';
 import { Readiness } from './readiness.js';
-import { BACKUP, CLOCK, CONFIG, EVENT_LOG, IDS, MAILER, MAINTENANCE, READ_MODEL, ROOT_KEY } from './tokens.js';
+import { ServiceSecret } from './service-secret.js';
+import { BACKUP, CLOCK, CONFIG, EVENT_LOG, IDS, MAILER, MAINTENANCE, READ_MODEL } from './tokens.js';
 
 /** What a process is made of, whatever the store. */
 export interface Parts {
   readonly config: Config;
   readonly rootKey: string;
+  readonly secret: ServiceSecret;
   readonly clock: Clock;
   readonly ids: Ids;
   readonly log: EventLog & Partial<Backup>;
@@ -172,7 +175,7 @@ export class AppModule {
       controllers: [...OPEN_CONTROLLERS, ...(parts.config.roles.has('api') ? API_CONTROLLERS : [])],
       providers: [
         { provide: CONFIG, useValue: parts.config },
-        { provide: ROOT_KEY, useValue: parts.rootKey },
+        { provide: ServiceSecret, useValue: parts.secret },
         { provide: CLOCK, useValue: parts.clock },
         { provide: IDS, useValue: parts.ids },
         { provide: EVENT_LOG, useValue: parts.log },
@@ -188,6 +191,7 @@ export class AppModule {
         { provide: MAILER, useValue: parts.mailer },
         ControlChanges,
         KeySecrets,
+        Cursors,
         ...COMMANDS,
         ...QUERIES,
       ],

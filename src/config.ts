@@ -2,6 +2,7 @@ import { readFileSync } from 'node:fs';
 import { isIP } from 'node:net';
 import { type ClusterConfig, readClusterConfig } from './config-cluster.js';
 import { Env } from './env.js';
+import { LEAST_SECRET_BITS, MAKE_A_SECRET, secretBits } from './secret-strength.js';
 
 export interface Config {
   readonly host: string;
@@ -9,6 +10,8 @@ export interface Config {
   readonly dataDir: string;
   /** Undefined: made and kept in the data folder. */
   readonly rootKey: string | undefined;
+  /** What issued keys and cursors are derived from. Undefined: made and kept in the data folder. */
+  readonly secret: string | undefined;
   /** How long a sync publish waits until its event is searchable. */
   readonly syncTimeoutMs: number;
   /** Kafka and Elasticsearch; undefined: the embedded store in the data folder. */
@@ -62,7 +65,8 @@ export function readConfig(variables: Readonly<Record<string, string | undefined
     host: env.text('CONTROL_HOST', '127.0.0.1'),
     port: env.whole('CONTROL_PORT', 8080, 0, 65_535),
     dataDir: env.text('CONTROL_DATA_DIR', './data'),
-    rootKey: readRootKey(env, store),
+    rootKey: readSecret(env, 'CONTROL_ROOT_KEY', store),
+    secret: readSecret(env, 'CONTROL_SECRET', store),
     syncTimeoutMs: env.whole('CONTROL_SYNC_TIMEOUT_MS', 5_000, 0, 600_000),
     cluster: store === 'cluster' ? readClusterConfig(env) : undefined,
     roles,
@@ -90,15 +94,26 @@ function readRoles(env: Env, store: Store): ReadonlySet<Role> {
   return roles;
 }
 
-function readRootKey(env: Env, store: Store): string | undefined {
-  const rootKey = env.optional('CONTROL_ROOT_KEY');
-  if (rootKey !== undefined && !/^[\x21-\x7e]+$/.test(rootKey)) {
-    env.fault('CONTROL_ROOT_KEY', 'may have visible ASCII characters only, since it travels in a header');
+/** A secret from the variable, or from the file that `<name>_FILE` names; the embedded store makes its own. */
+function readSecret(env: Env, name: 'CONTROL_ROOT_KEY' | 'CONTROL_SECRET', store: Store): string | undefined {
+  const file = `${name}_FILE`;
+  const [given, inFile] = [env.optional(name), env.file(file)?.trim()];
+  const secret = given ?? inFile;
+  if (given !== undefined && inFile !== undefined) env.fault(name, `may not be set beside ${file}; keep one of them`);
+  if (inFile === '') env.fault(file, `the file is empty; ${MAKE_A_SECRET}`);
+  if (secret) checkSecret(env, given === undefined ? file : name, secret);
+  if (secret === undefined && store === 'cluster' && env.optional(file) === undefined) {
+    env.fault(name, `must be set, or ${file}, the same for all processes of a cluster; ${MAKE_A_SECRET}`);
   }
-  if (rootKey === undefined && store === 'cluster') {
-    env.fault('CONTROL_ROOT_KEY', 'must be set, the same for all processes of a cluster');
+  return secret || undefined;
+}
+
+function checkSecret(env: Env, name: string, secret: string): void {
+  if (!/^[\x21-\x7e]+$/.test(secret)) {
+    env.fault(name, 'may have visible ASCII characters only, since it travels in a header');
+  } else if (secretBits(secret) < LEAST_SECRET_BITS) {
+    env.fault(name, `can be guessed: it has fewer than ${LEAST_SECRET_BITS} bits; ${MAKE_A_SECRET}`);
   }
-  return rootKey;
 }
 
 /** `smtp://` or `smtps://`, with user and password where the server wants them, and the sender. */

@@ -3,7 +3,7 @@ import { pino } from 'pino';
 import { type Config, ConfigError, readConfig } from './config.js';
 import { CorruptRecord, PositionOutOfRange, StoreUnusable } from './event-log/event-log.js';
 import { UnreadableRecord } from './event-log/record-schema.js';
-import { rootKeyFile } from './root-key.js';
+import { rootKeyFile } from './kept-secrets.js';
 import { type Service, startService } from './service.js';
 
 /** The process ends this long after it was asked to, whatever is still under way. */

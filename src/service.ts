@@ -18,6 +18,7 @@ import { InFlight } from './http/in-flight.js';
 import { limitRate } from './http/rate-limit.js';
 import { fastifyAdapter, prepareServer, refuseOtherMethods } from './http/server.js';
 import { systemIds } from './ids.js';
+import { keptRootKey, keptServiceSecret } from './kept-secrets.js';
 import { logMailer, smtpMailer } from './mail.js';
 import { maintenanceOf } from './maintenance.js';
 import { Metrics } from './metrics.js';
@@ -32,7 +33,7 @@ import { sweepExpired } from './projections/retention-sweeper.js';
 import type { Retention } from './read-model/read-model.js';
 import { Readiness } from './readiness.js';
 import { foldedRetention } from './retention.js';
-import { keptRootKey } from './root-key.js';
+import { ServiceSecret } from './service-secret.js';
 import type { Store } from './store.js';
 import { openEmbeddedStore } from './store-embedded.js';
 
@@ -94,6 +95,7 @@ async function compose(
   const parts: Parts = {
     config,
     rootKey: config.rootKey ?? keptRootKey(config.dataDir, ids),
+    secret: new ServiceSecret(config.secret ?? keptServiceSecret(config.dataDir, ids)),
     clock,
     ids,
     log,

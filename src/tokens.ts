@@ -4,7 +4,6 @@ export const READ_MODEL = Symbol('ReadModel');
 export const CLOCK = Symbol('Clock');
 export const IDS = Symbol('Ids');
 export const CONFIG = Symbol('Config');
-export const ROOT_KEY = Symbol('RootKey');
 export const MAILER = Symbol('Mailer');
 /** The log, as far as it can copy itself. */
 export const BACKUP = Symbol('Backup');

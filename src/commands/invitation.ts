@@ -18,7 +18,7 @@ import { type UserState, userLink } from '../model/user.js';
 import { CONFIG, IDS, MAILER } from '../tokens.js';
 import { type ChangeRequest, ControlChanges } from './control-changes.js';
 import { ControlState } from './control-state.js';
-import { KeySecrets, keyHash, requireSameKey } from './key-secrets.js';
+import { KeySecrets, keyHash } from './key-secrets.js';
 
 /** What an invited address is sent. */
 export interface Letter {
@@ -174,7 +174,7 @@ export class AcceptInvitationHandler implements ICommandHandler<AcceptInvitation
       (read, occasion) => decideAcceptInvitation(read, { ...occasion, ...accepted }),
       id,
     );
-    requireSameKey(events, key);
+    this.secrets.requireShown(events, key);
     const [user] = events.flatMap((event) => (event.type === 'user-created' ? [event.data] : []));
     if (!user) throw new Error('the command made no user');
     return { user, key, searchable };

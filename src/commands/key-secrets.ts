@@ -1,15 +1,20 @@
-import { createHmac, hash } from 'node:crypto';
+import { hash } from 'node:crypto';
 import { Inject, Injectable } from '@nestjs/common';
+import type { Clock } from '../clock.js';
 import { ControlError } from '../errors.js';
 import type { Ids } from '../ids.js';
 import type { ControlEvent } from '../model/control-events.js';
 import type { KeyState } from '../model/key.js';
 import { keyStream } from '../model/streams.js';
-import { IDS, ROOT_KEY } from '../tokens.js';
+import { ServiceSecret } from '../service-secret.js';
+import { CLOCK, IDS } from '../tokens.js';
 
 /** Recognizable in logs and by secret scanners. */
 const PREFIX = 'svc_';
 const CODE_PREFIX = 'svcinv_';
+
+/** How long a retry shows the key of the first answer again. */
+const SHOWN_AGAIN_MS = 10 * 60_000;
 
 /** What is stored of a key or code: its SHA-256, in hex. It has 256 random bits, so a plain hash gives nothing away. */
 export function keyHash(key: string): string {
@@ -21,7 +26,8 @@ export function keyHash(key: string): string {
 export class KeySecrets {
   constructor(
     @Inject(IDS) private readonly ids: Ids,
-    @Inject(ROOT_KEY) private readonly rootKey: string,
+    private readonly secret: ServiceSecret,
+    @Inject(CLOCK) private readonly clock: Clock,
   ) {}
 
   random(): string {
@@ -29,11 +35,11 @@ export class KeySecrets {
   }
 
   /**
-   * The key of a command that may be retried: the same at each retry, on every instance, and found out by nobody
-   * without the root key. So a retry can give the first answer although the key is stored nowhere.
+   * The key of a command that may be retried: the same at each retry, on every instance. Nobody without the service
+   * secret can compute it. So a retry can give the first answer although the key is stored nowhere.
    */
   derived(commandId: string): string {
-    return PREFIX + this.mac(`key of command ${commandId}`);
+    return PREFIX + this.secret.derived('key', `key of command ${commandId}`);
   }
 
   /** The one-time code of an invitation, for whom the command invites. */
@@ -43,24 +49,29 @@ export class KeySecrets {
 
   /** As `derived`: a retry sends the same code. */
   derivedCode(commandId: string, email: string): string {
-    return CODE_PREFIX + this.mac(`code of command ${commandId} for ${email}`);
+    return CODE_PREFIX + this.secret.derived('key', `code of command ${commandId} for ${email}`);
   }
 
-  private mac(text: string): string {
-    return createHmac('sha256', this.rootKey).update(text).digest('base64url');
+  /** The key that a command issued, which is shown with its secret this once. Throws as `requireShown`. */
+  issuedKey(events: readonly ControlEvent[], key: string): KeyState {
+    this.requireShown(events, key);
+    const [state] = events.flatMap((event) => (event.type === 'key-issued' ? [event.data] : []));
+    if (!state) throw new Error('the command issued no key');
+    return state;
   }
-}
 
-/** The key that a command issued, which is shown with its secret this once. Throws as `requireSameKey`. */
-export function issuedKey(events: readonly ControlEvent[], key: string): KeyState {
-  requireSameKey(events, key);
-  const [state] = events.flatMap((event) => (event.type === 'key-issued' ? [event.data] : []));
-  if (!state) throw new Error('the command issued no key');
-  return state;
-}
-
-/** A retry shows the key of the first answer, or none. Throws `conflict`. */
-export function requireSameKey(events: readonly ControlEvent[], key: string): void {
-  if (events.some((event) => event.stream === keyStream(keyHash(key)))) return;
-  throw new ControlError('conflict', 'the key cannot be shown again, because the root key was changed since');
+  /**
+   * A retry shows the key of the first answer, for ten minutes, or none. Throws `conflict`: the key that the first answer
+   * showed stays good.
+   */
+  requireShown(events: readonly ControlEvent[], key: string): void {
+    const stream = keyStream(keyHash(key));
+    const [issued] = events.flatMap((event) => (event.type === 'key-issued' && event.stream === stream ? [event] : []));
+    if (issued && this.clock.now() - Date.parse(issued.data.issued) <= SHOWN_AGAIN_MS) return;
+    const reason = issued
+      ? `it was issued more than ${SHOWN_AGAIN_MS / 60_000} minutes ago`
+      : 'the secret of the service was changed since';
+    const remedy = 'remove it if nobody has it, and have another issued';
+    throw new ControlError('conflict', `the key cannot be shown again, because ${reason}; ${remedy}`);
+  }
 }

@@ -9,7 +9,7 @@ import { memberLink } from '../model/principals.js';
 import { CONFIG } from '../tokens.js';
 import { type Changed, type ChangeRequest, ControlChanges } from './control-changes.js';
 import { ControlState } from './control-state.js';
-import { issuedKey, KeySecrets, keyHash } from './key-secrets.js';
+import { KeySecrets, keyHash } from './key-secrets.js';
 
 /** A key that was issued, with its secret, to be shown this once. */
 export interface IssuedKey extends Changed<KeyState> {
@@ -52,7 +52,7 @@ export class AddKeyHandler implements ICommandHandler<AddKey> {
       (read, occasion) => decideAddKey(read, { ...occasion, holder, ...wanted, ...limits, keyHash: keyHash(key) }),
       commandId,
     );
-    return { state: issuedKey(events, key), searchable, key };
+    return { state: this.secrets.issuedKey(events, key), searchable, key };
   }
 }
 

@@ -7,7 +7,7 @@ import { ADMIN, decideCreateOrg, type OrgState } from '../model/org.js';
 import { serviceAccountLink } from '../model/service-account.js';
 import { IDS } from '../tokens.js';
 import { ControlChanges } from './control-changes.js';
-import { KeySecrets, keyHash, requireSameKey } from './key-secrets.js';
+import { KeySecrets, keyHash } from './key-secrets.js';
 
 export interface CreatedOrg {
   readonly org: OrgState;
@@ -51,14 +51,14 @@ export class CreateOrgHandler implements ICommandHandler<CreateOrg> {
       (read, occasion) => decideCreateOrg(read, { ...occasion, name, description, tags, keyHash: keyHash(key) }),
       id,
     );
-    return { org: createdOrg(events, key), serviceAccount: serviceAccountLink(name, ADMIN), key, searchable };
+    this.secrets.requireShown(events, key);
+    return { org: createdOrg(events), serviceAccount: serviceAccountLink(name, ADMIN), key, searchable };
   }
 }
 
-/** The organization as the first run of the command made it, provided that its key is the one to be shown. */
-function createdOrg(events: readonly ControlEvent[], key: string): OrgState {
+/** The organization as the first run of the command made it. */
+function createdOrg(events: readonly ControlEvent[]): OrgState {
   const created = events.find((event) => event.type === 'org-created');
   if (!created) throw new Error('the command made no organization');
-  requireSameKey(events, key);
   return created.data;
 }

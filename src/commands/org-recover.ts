@@ -2,7 +2,7 @@ import { Command, CommandHandler, type ICommandHandler } from '@nestjs/cqrs';
 import { decideRecoverOrg } from '../model/org-recover.js';
 import { type ChangeRequest, ControlChanges } from './control-changes.js';
 import type { IssuedKey } from './key.js';
-import { issuedKey, KeySecrets, keyHash } from './key-secrets.js';
+import { KeySecrets, keyHash } from './key-secrets.js';
 
 export class RecoverOrg extends Command<IssuedKey> {
   constructor(readonly request: ChangeRequest) {
@@ -26,6 +26,6 @@ export class RecoverOrgHandler implements ICommandHandler<RecoverOrg> {
       (read, occasion) => decideRecoverOrg(read, { ...occasion, org, keyHash: keyHash(key) }),
       commandId,
     );
-    return { state: issuedKey(events, key), searchable, key };
+    return { state: this.secrets.issuedKey(events, key), searchable, key };
   }
 }

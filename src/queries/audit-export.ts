@@ -6,7 +6,7 @@ import type { ReadModel } from '../read-model/read-model.js';
 import type { Cursor } from '../read-model/search.js';
 import { READ_MODEL } from '../tokens.js';
 import { type AuditFilters, type EventTimes, filtersOf, withinReach } from './audit-list.js';
-import { BEGINNING, decodeCursor, encodeCursor, type Scope } from './cursor.js';
+import { BEGINNING, Cursors, type Scope } from './cursor.js';
 
 /** Few enough that even a page of the largest events is no burden to the memory. */
 const PAGE_SIZE = 100;
@@ -35,11 +35,14 @@ export class ExportAuditEvents extends Query<AsyncGenerator<ExportPage, void>> {
 
 @QueryHandler(ExportAuditEvents)
 export class ExportAuditEventsHandler implements IQueryHandler<ExportAuditEvents> {
-  constructor(@Inject(READ_MODEL) private readonly model: ReadModel) {}
+  constructor(
+    @Inject(READ_MODEL) private readonly model: ReadModel,
+    private readonly cursors: Cursors,
+  ) {}
 
   async execute({ org, filters, options }: ExportAuditEvents): Promise<AsyncGenerator<ExportPage, void>> {
     const scope = { org, filters: filtersOf(filters, options), order: 'received' } as const;
-    const start = options.cursor === undefined ? BEGINNING : decodeCursor(scope, options.cursor);
+    const start = options.cursor === undefined ? BEGINNING : this.cursors.decode(scope, options.cursor);
     return this.pages(scope, options.reach, start);
   }
 
@@ -48,7 +51,7 @@ export class ExportAuditEventsHandler implements IQueryHandler<ExportAuditEvents
     for (let cursor = start; ; ) {
       const page = await this.model.search('auditevent', { ...scope, filters, limit: PAGE_SIZE, cursor });
       cursor = page.cursor ?? cursor;
-      yield { items: page.items.map(({ source }) => source), cursor: encodeCursor(scope, cursor) };
+      yield { items: page.items.map(({ source }) => source), cursor: this.cursors.encode(scope, cursor) };
       if (!page.more) return;
       // Neither reading nor a fast client ever waits: other requests would not get a turn until the end.
       await turnOfTheLoop();

@@ -5,7 +5,7 @@ import { namesWithin, type Reach } from '../model/access.js';
 import type { ReadModel } from '../read-model/read-model.js';
 import type { Filter, Order, SearchQuery } from '../read-model/search.js';
 import { READ_MODEL } from '../tokens.js';
-import { BEGINNING, decodeCursor, encodeCursor, type Scope } from './cursor.js';
+import { BEGINNING, Cursors, type Scope } from './cursor.js';
 
 /** Pages by number reach this far; cursors have no limit. */
 const DEEPEST_PAGE = 10_000;
@@ -73,7 +73,10 @@ export class ListAuditEvents extends Query<AuditPage> {
  */
 @QueryHandler(ListAuditEvents)
 export class ListAuditEventsHandler implements IQueryHandler<ListAuditEvents> {
-  constructor(@Inject(READ_MODEL) private readonly model: ReadModel) {}
+  constructor(
+    @Inject(READ_MODEL) private readonly model: ReadModel,
+    private readonly cursors: Cursors,
+  ) {}
 
   async execute({ org, filters, options }: ListAuditEvents): Promise<AuditPage> {
     const scope = {
@@ -87,19 +90,27 @@ export class ListAuditEventsHandler implements IQueryHandler<ListAuditEvents> {
       ...scope,
       filters: readable,
       limit: options.pageSize,
-      ...startOf(scope, options),
+      ...this.startOf(scope, options),
     });
-    const cursor = page.cursor && encodeCursor(scope, page.cursor);
+    const cursor = page.cursor && this.cursors.encode(scope, page.cursor);
     return {
       items: page.items.map(({ source }) => source),
       ...(cursor !== undefined && page.more && { next: cursor }),
-      ...(options.order === 'received' && { resume: cursor ?? encodeCursor(scope, BEGINNING) }),
+      ...(options.order === 'received' && { resume: cursor ?? this.cursors.encode(scope, BEGINNING) }),
     };
+  }
+
+  private startOf(
+    scope: Scope,
+    { page = 1, pageSize, cursor }: ListAuditEvents['options'],
+  ): Pick<SearchQuery, 'cursor' | 'offset'> {
+    if (cursor !== undefined) return { cursor: this.cursors.decode(scope, cursor) };
+    return { offset: offsetOf(page, pageSize) };
   }
 
   private async end(scope: Scope, filters: readonly Filter[], limit: number): Promise<AuditPage> {
     const { items, cursor } = await this.model.last('auditevent', { org: scope.org, filters, limit });
-    return { items: items.map(({ source }) => source), resume: encodeCursor(scope, cursor) };
+    return { items: items.map(({ source }) => source), resume: this.cursors.encode(scope, cursor) };
   }
 }
 
@@ -115,14 +126,6 @@ export function filtersOf(filters: AuditFilters, { from, to }: EventTimes): Filt
   if (from !== undefined) list.push({ field: 'eventTime', op: '>=', value: from });
   if (to !== undefined) list.push({ field: 'eventTime', op: '<', value: to });
   return list;
-}
-
-function startOf(
-  scope: Scope,
-  { page = 1, pageSize, cursor }: ListAuditEvents['options'],
-): Pick<SearchQuery, 'cursor' | 'offset'> {
-  if (cursor !== undefined) return { cursor: decodeCursor(scope, cursor) };
-  return { offset: offsetOf(page, pageSize) };
 }
 
 /** How many events come before the page. Throws `page_too_deep`. */

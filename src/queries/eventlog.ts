@@ -9,7 +9,7 @@ import type { ReadModel } from '../read-model/read-model.js';
 import type { Cursor, Filter, Order } from '../read-model/search.js';
 import { READ_MODEL } from '../tokens.js';
 import { type AuditPage, type EventTimes, filtersOf, NEWEST, offsetOf } from './audit-list.js';
-import { decodeCursor, encodeCursor } from './cursor.js';
+import { Cursors } from './cursor.js';
 import { findResource } from './resource-get.js';
 
 /** The kinds whose resources show their event logs. */
@@ -56,7 +56,10 @@ const OLDEST: Order = { field: 'eventTime', direction: 'ascending' };
 
 @QueryHandler(GetEventLog)
 export class GetEventLogHandler implements IQueryHandler<GetEventLog> {
-  constructor(@Inject(READ_MODEL) private readonly model: ReadModel) {}
+  constructor(
+    @Inject(READ_MODEL) private readonly model: ReadModel,
+    private readonly cursors: Cursors,
+  ) {}
 
   async execute(query: GetEventLog): Promise<EventLogPage> {
     const { kind, org, options } = query;
@@ -64,7 +67,7 @@ export class GetEventLogHandler implements IQueryHandler<GetEventLog> {
     const resourceId = await this.identifierOf(query);
     const limits = filtersOf({ ...(actionType !== undefined && { actionType }) }, options);
     const scope = { org, filters: limits, order: NEWEST, of: { eventlog: kind, resourceId } };
-    const cursor = given === undefined ? undefined : decodeCursor(scope, given);
+    const cursor = given === undefined ? undefined : this.cursors.decode(scope, given);
     let before = cursor ? 0 : offsetOf(page, pageSize);
     const atOnce = Math.min(before + pageSize + 1, READ_AT_ONCE);
     const sources = await this.sourcesOf(kind, org, resourceId);
@@ -73,7 +76,7 @@ export class GetEventLogHandler implements IQueryHandler<GetEventLog> {
     for await (const document of newestFirst(streams)) {
       if (before > 0) before -= 1;
       else if (items.length < pageSize) items.push(document);
-      else return { ...pageOf(resourceId, items), next: encodeCursor(scope, { after: placeOf(items.at(-1)) }) };
+      else return { ...pageOf(resourceId, items), next: this.cursors.encode(scope, { after: placeOf(items.at(-1)) }) };
     }
     return pageOf(resourceId, items);
   }

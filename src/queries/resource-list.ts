@@ -8,7 +8,7 @@ import type { Document } from '../read-model/document.js';
 import type { ReadModel } from '../read-model/read-model.js';
 import type { Cursor, Order } from '../read-model/search.js';
 import { READ_MODEL } from '../tokens.js';
-import { decodeCursor, encodeCursor } from './cursor.js';
+import { Cursors } from './cursor.js';
 
 const BY_NAME: Order = { field: 'name', direction: 'ascending' };
 const READ_AT_ONCE = 1000;
@@ -33,12 +33,15 @@ export class ListResources extends Query<ResourcePage> {
 
 @QueryHandler(ListResources)
 export class ListResourcesHandler implements IQueryHandler<ListResources> {
-  constructor(@Inject(READ_MODEL) private readonly model: ReadModel) {}
+  constructor(
+    @Inject(READ_MODEL) private readonly model: ReadModel,
+    private readonly cursors: Cursors,
+  ) {}
 
   async execute({ kind, org, options }: ListResources): Promise<ResourcePage> {
     const { limit, cursor, reach } = options;
     const isVisible = ({ id }: Document) => reach === 'all' || reach.has(linkTo(org, kind, id));
-    const { items, next } = await pageByName(this.model, kind, org, {
+    const { items, next } = await pageByName(this.model, this.cursors, kind, org, {
       limit,
       isWanted: isVisible,
       ...(cursor !== undefined && { cursor }),
@@ -58,16 +61,17 @@ interface Wanted {
 /** By name, those that are wanted: a page of them, and where to go on while there are more. */
 export async function pageByName(
   model: ReadModel,
+  cursors: Cursors,
   kind: ViewKind,
   org: string,
   { limit, cursor: given, isWanted, spec = {} }: Wanted,
 ): Promise<{ readonly items: readonly Document[]; readonly next?: string }> {
   const scope = { org, filters: [], order: BY_NAME, of: { kind, spec } };
   const items: Document[] = [];
-  let cursor: Cursor | undefined = given === undefined ? undefined : decodeCursor(scope, given);
+  let cursor: Cursor | undefined = given === undefined ? undefined : cursors.decode(scope, given);
   for await (const document of documentsFrom(model, kind, org, cursor, Math.min(limit + 1, READ_AT_ONCE))) {
     if (!isWanted(document)) continue;
-    if (items.length === limit) return { items, ...(cursor && { next: encodeCursor(scope, cursor) }) };
+    if (items.length === limit) return { items, ...(cursor && { next: cursors.encode(scope, cursor) }) };
     items.push(document);
     cursor = { after: [document.id, document.id] };
   }

@@ -7,7 +7,7 @@ import type { ViewKind } from '../model/views.js';
 import type { Document } from '../read-model/document.js';
 import type { ReadModel } from '../read-model/read-model.js';
 import { READ_MODEL } from '../tokens.js';
-import { decodePlace, encodePlace, type SortedPlace } from './cursor.js';
+import { Cursors, type SortedPlace } from './cursor.js';
 import { type MayView, type Relation, relationsOf } from './relations.js';
 import { documentsFrom, pageByName, type ResourcePage } from './resource-list.js';
 
@@ -31,7 +31,10 @@ export class QueryResources extends Query<ResourcePage> {
 
 @QueryHandler(QueryResources)
 export class QueryResourcesHandler implements IQueryHandler<QueryResources> {
-  constructor(@Inject(READ_MODEL) private readonly model: ReadModel) {}
+  constructor(
+    @Inject(READ_MODEL) private readonly model: ReadModel,
+    private readonly cursors: Cursors,
+  ) {}
 
   async execute(query: QueryResources): Promise<ResourcePage> {
     const { kind, org, spec, options } = query;
@@ -40,7 +43,7 @@ export class QueryResourcesHandler implements IQueryHandler<QueryResources> {
       isVisible(query, document) && matches(spec, candidateOf(document, related));
     if (spec.sort) return this.sorted(query, spec.sort, isWanted);
     const { limit, cursor } = options;
-    const { items, next } = await pageByName(this.model, kind, org, {
+    const { items, next } = await pageByName(this.model, this.cursors, kind, org, {
       limit,
       isWanted,
       spec,
@@ -63,13 +66,13 @@ export class QueryResourcesHandler implements IQueryHandler<QueryResources> {
     }
     found.sort((a, b) => comparePlaces(a, b, order));
     const scope = { kind, org, spec };
-    const after = cursor === undefined ? undefined : decodePlace(scope, cursor);
+    const after = cursor === undefined ? undefined : this.cursors.decodePlace(scope, cursor);
     const left = after ? found.filter((one) => comparePlaces(one, after, order) > 0) : found;
     const page = left.slice(0, limit);
     const last = page.at(-1);
     return {
       items: page.map(({ source }) => source),
-      ...(last && left.length > limit && { next: encodePlace(scope, last) }),
+      ...(last && left.length > limit && { next: this.cursors.encodePlace(scope, last) }),
     };
   }
 }

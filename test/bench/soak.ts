@@ -89,7 +89,12 @@ function growth(values: readonly number[]): number {
 }
 
 const service = spawn(process.execPath, [join(root, 'dist/main.js')], {
-  env: { ...process.env, CONTROL_DATA_DIR: folder, CONTROL_PORT: '0', CONTROL_ROOT_KEY: 'soak-root-key' },
+  env: {
+    ...process.env,
+    CONTROL_DATA_DIR: folder,
+    CONTROL_PORT: '0',
+    CONTROL_ROOT_KEY: 'soak-root-key-that-opens-nothing-else',
+  },
   stdio: ['ignore', 'pipe', 'ignore'],
 });
 const url = await new Promise<string>((resolve, reject) => {
@@ -100,7 +105,9 @@ const url = await new Promise<string>((resolve, reject) => {
   });
 });
 try {
-  const { key } = JSON.parse((await call(url, 'soak-root-key', 'POST', '/org', '{"name":"soak"}')).text);
+  const { key } = JSON.parse(
+    (await call(url, 'soak-root-key-that-opens-nothing-else', 'POST', '/org', '{"name":"soak"}')).text,
+  );
   const end = Date.now() + MINUTES * 60_000;
   const samples: Sample[] = [];
   const sampler = setInterval(() => samples.push(sample(service.pid ?? 0)), SAMPLE_MS);

@@ -7,7 +7,7 @@ import { type BadBody, badBody, type Target } from './bad-bodies.js';
 import { answersOn, notAnErrorBody, notARefusal, openSocket, type RawAnswer } from './raw-http.js';
 import { randomFor, scaled, Tally, tell } from './scale.js';
 
-const ROOT_KEY = 'root-key-of-the-raw-bodies-test';
+const ROOT_KEY = 'root-key-of-the-raw-bodies-test-0123456789';
 const TARGETS: readonly Target[] = ['publish', 'bulk array', 'bulk NDJSON', 'org'];
 /** A connection on which a body is awaited that never comes is left after this. */
 const PATIENCE_MS = 400;

@@ -7,7 +7,7 @@ import { PATIENCE } from '../support/patience.js';
 import { FULL, SEED, tell } from './scale.js';
 import { runSchemathesis, schemathesis } from './schemathesis.js';
 
-const ROOT_KEY = 'root-key-of-the-schemathesis-test';
+const ROOT_KEY = 'root-key-of-the-schemathesis-test-0123456789';
 const MINUTES = 60_000 * PATIENCE;
 const DOCS = resolve(import.meta.dirname, '../../docs');
 

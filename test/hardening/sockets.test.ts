@@ -9,7 +9,7 @@ import { PATIENCE } from '../support/patience.js';
 import { answersOn, notARefusal, openSocket, sendRaw } from './raw-http.js';
 import { FULL, scaled, tell } from './scale.js';
 
-const ROOT_KEY = 'root-key-of-the-sockets-test';
+const ROOT_KEY = 'root-key-of-the-sockets-test-0123456789';
 /** Generous: it is to tell a service that answers from one that is stuck, also on a slow machine. */
 const SLOWEST_MS = 1_000 * PATIENCE;
 /** The service gives a request 30 s to arrive; Node looks for late ones every 30 s. */

@@ -1,4 +1,9 @@
+import { randomBytes } from 'node:crypto';
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { ConfigError, readConfig } from '../../src/config.js';
+import { TEST_SECRETS } from '../support/secrets.js';
 
 describe('the configuration', () => {
   it('has a default for everything', () => {
@@ -7,6 +12,7 @@ describe('the configuration', () => {
       port: 8080,
       dataDir: './data',
       rootKey: undefined,
+      secret: undefined,
       syncTimeoutMs: 5000,
       cluster: undefined,
       roles: new Set(['api', 'projector']),
@@ -102,7 +108,7 @@ describe('the configuration', () => {
   const cluster = {
     CONTROL_STORE: 'cluster',
     CONTROL_ROLES: 'api',
-    CONTROL_ROOT_KEY: 'root',
+    ...TEST_SECRETS,
     CONTROL_KAFKA_BROKERS: 'kafka-1:9092, kafka-2:9092',
     CONTROL_ELASTICSEARCH_URL: 'https://search.example:9200',
   };
@@ -144,6 +150,7 @@ describe('the configuration', () => {
     ['CONTROL_ELASTICSEARCH_INDEX_PREFIX', '-Upper'],
     ['CONTROL_ELASTICSEARCH_PASSWORD', 'without a user'],
     ['CONTROL_ROOT_KEY', ''],
+    ['CONTROL_SECRET', ''],
   ])('names %s=%j of a cluster, without the value', (name, value) => {
     const refused = () => readConfig({ ...cluster, [name]: value });
     expect(refused).toThrow(ConfigError);
@@ -155,5 +162,71 @@ describe('the configuration', () => {
       );
       if (value.length > 5) expect((error as ConfigError).message).not.toContain(value);
     }
+  });
+});
+
+describe('the secrets of the configuration', () => {
+  const folder = mkdtempSync(join(tmpdir(), 'config-secrets-'));
+  afterAll(() => rmSync(folder, { recursive: true }));
+
+  const faultsOf = (env: Record<string, string>) => {
+    try {
+      readConfig(env);
+      return [];
+    } catch (error) {
+      return (error as ConfigError).faults;
+    }
+  };
+
+  it.each([
+    'a',
+    'password1password1password1password1',
+    'compose-root-key-change-me',
+    'a'.repeat(1_000),
+    '01'.repeat(64),
+    'qwertyuiopasdfghjkl',
+    '1234567890'.repeat(3),
+  ])('refuses %j, which can be guessed, and says how to make another', (weak) => {
+    for (const name of ['CONTROL_ROOT_KEY', 'CONTROL_SECRET']) {
+      const [fault, ...others] = faultsOf({ [name]: weak });
+      expect(others).toEqual([]);
+      expect(fault).toContain(`${name}: can be guessed: it has fewer than 128 bits`);
+      expect(fault).toContain('openssl rand -hex 32');
+      expect(fault).not.toContain(weak.length > 1 ? weak : '"a"');
+    }
+  });
+
+  it('takes 128 random bits and more in every usual form', () => {
+    for (let n = 0; n < 500; n += 1) {
+      for (const [form, least] of [
+        ['hex', 16],
+        ['base64', 24],
+        ['base64url', 24],
+      ] as const) {
+        const bytes = randomBytes(n % 2 ? least : 32);
+        expect(faultsOf({ CONTROL_ROOT_KEY: bytes.toString(form), CONTROL_SECRET: bytes.toString(form) })).toEqual([]);
+      }
+    }
+  });
+
+  it('reads them from files, with a line end or without', () => {
+    const file = join(folder, 'root');
+    writeFileSync(file, `${TEST_SECRETS.CONTROL_ROOT_KEY}\n`);
+    expect(readConfig({ CONTROL_ROOT_KEY_FILE: file }).rootKey).toBe(TEST_SECRETS.CONTROL_ROOT_KEY);
+    expect(readConfig({ CONTROL_SECRET_FILE: file }).secret).toBe(TEST_SECRETS.CONTROL_ROOT_KEY);
+  });
+
+  it('names the file that is missing, empty, weak, or given twice', () => {
+    const file = join(folder, 'weak');
+    writeFileSync(file, 'weak\n');
+    const empty = join(folder, 'empty');
+    writeFileSync(empty, '\n');
+    const missing = join(folder, 'missing');
+    expect(faultsOf({ CONTROL_ROOT_KEY_FILE: file })[0]).toMatch(/^CONTROL_ROOT_KEY_FILE: can be guessed/);
+    expect(faultsOf({ CONTROL_ROOT_KEY_FILE: empty })[0]).toMatch(/^CONTROL_ROOT_KEY_FILE: the file is empty/);
+    expect(faultsOf({ CONTROL_SECRET_FILE: missing })[0]).toMatch(/^CONTROL_SECRET_FILE: the file cannot be read/);
+    writeFileSync(file, TEST_SECRETS.CONTROL_SECRET);
+    const twice = faultsOf({ CONTROL_SECRET_FILE: file, CONTROL_SECRET: TEST_SECRETS.CONTROL_SECRET });
+    expect(twice).toEqual(['CONTROL_SECRET: may not be set beside CONTROL_SECRET_FILE; keep one of them']);
   });
 });

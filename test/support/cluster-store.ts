@@ -5,6 +5,7 @@ import { KafkaEventLog } from '../../src/event-log/kafka.js';
 import { readRange } from '../../src/event-log/read-range.js';
 import { removeIndices } from '../contract/elasticsearch.harness.js';
 import { deleteTopics } from '../contract/kafka.harness.js';
+import { TEST_SECRETS } from './secrets.js';
 
 /** So long a slow machine may need to make searchable what was written, where a test is told at once that it is. */
 export const PATIENT = { CONTROL_SYNC_TIMEOUT_MS: '20000' };
@@ -26,7 +27,7 @@ export function newClusterStore(): ClusterStore {
   const prefix = `t${randomUUID().slice(0, 8)}`;
   const env = {
     CONTROL_STORE: 'cluster',
-    CONTROL_ROOT_KEY: 'root-key-of-the-test',
+    ...TEST_SECRETS,
     CONTROL_KAFKA_BROKERS: brokers,
     CONTROL_KAFKA_TOPIC_PREFIX: `${prefix}.`,
     CONTROL_KAFKA_REPLICATION: '1',

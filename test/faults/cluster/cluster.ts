@@ -1,9 +1,10 @@
 import { tmpdir } from 'node:os';
 import { newClusterStore } from '../../support/cluster-store.js';
 import { PATIENCE } from '../../support/patience.js';
+import { TEST_SECRETS } from '../../support/secrets.js';
 import { compiledMain, type Exit, type ServiceProcess, spawnService } from '../process.js';
 
-export const ROOT_KEY = 'root-key-of-the-test';
+export const ROOT_KEY = TEST_SECRETS.CONTROL_ROOT_KEY;
 
 /** How much of everything the tests of this folder do; `FAULTS_ROUNDS=20` and more is their full scale. */
 export const ROUNDS = Number(process.env.FAULTS_ROUNDS || 20);
