@@ -51,7 +51,9 @@ const ON_BOTH_STORES = [
   'resource-names',
   'retention',
   'service-accounts',
+  'user-keys',
   'users',
+  'whoami',
 ];
 
 /** The main commands of `svc`, too. */
