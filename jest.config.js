@@ -47,6 +47,7 @@ const ON_BOTH_STORES = [
   'publish',
   'publish-faults',
   'queries',
+  'quotas',
   'read',
   'resource-names',
   'retention',

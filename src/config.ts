@@ -1,7 +1,9 @@
 import { readFileSync } from 'node:fs';
 import { isIP } from 'node:net';
 import { type ClusterConfig, readClusterConfig } from './config-cluster.js';
+import { readQuotas } from './config-quotas.js';
 import { Env } from './env.js';
+import type { Quotas } from './model/quotas.js';
 import { LEAST_SECRET_BITS, MAKE_A_SECRET, secretBits } from './secret-strength.js';
 
 export interface Config {
@@ -23,6 +25,10 @@ export interface Config {
   readonly rateLimit: number;
   /** The longest life of a key that is issued, in days; undefined: no limit. */
   readonly keyMaxDays: number | undefined;
+  readonly quotas: Quotas;
+  /** Connections in all, and from one address; fewer in all where the process may not open so many files. */
+  readonly maxConnections: number;
+  readonly maxConnectionsPerAddress: number;
   readonly logLevel: LogLevel;
   /** Where invitations are sent from; undefined: their codes are written to the log. */
   readonly smtp: SmtpConfig | undefined;
@@ -73,6 +79,9 @@ export function readConfig(variables: Readonly<Record<string, string | undefined
     trustedProxies: env.list('CONTROL_TRUSTED_PROXIES'),
     rateLimit: env.whole('CONTROL_RATE_LIMIT', 0, 0, 1_000_000),
     keyMaxDays: env.whole('CONTROL_KEY_MAX_DAYS', 0, 0, 36_500) || undefined,
+    quotas: readQuotas(env),
+    maxConnections: env.whole('CONTROL_MAX_CONNECTIONS', 10_000, 1, 1_000_000),
+    maxConnectionsPerAddress: env.whole('CONTROL_MAX_CONNECTIONS_PER_ADDRESS', 1_000, 1, 1_000_000),
     logLevel: env.oneOf('CONTROL_LOG_LEVEL', LOG_LEVELS, 'info'),
     smtp: readSmtp(env),
   };

@@ -47,6 +47,10 @@ export const ERRORS = {
     when: 'Concurrent changes kept winning, or the current state does not allow the change, or the change would take along more groups and policies than one record holds.',
     remedy: 'Do what the message says; or read the resource again and repeat the change.',
   },
+  quota_exceeded: {
+    when: 'The organization has as many resources of this kind as it may have; the message names the limit and its setting.',
+    remedy: 'Delete some, or have the operator raise the limit.',
+  },
   builtin_resource: {
     when: 'The change would delete or hollow out what every organization has: a built-in group or policy, the last superuser.',
     remedy: 'Leave it as it is; add another superuser before removing one.',
@@ -56,7 +60,7 @@ export const ERRORS = {
     remedy: 'Read the resource again, and repeat the change with its `ETag`.',
   },
   idempotency_conflict: {
-    when: 'The `Idempotency-Key` was used before with another body.',
+    when: 'The `Idempotency-Key` was used before with another body (control resources: within 24 hours).',
     remedy: 'Use a new key for a new request; repeat the first body to get the first answer.',
   },
   payload_too_large: {
@@ -82,6 +86,10 @@ export const ERRORS = {
   rate_limited: {
     when: 'The organization sends more requests a second than `CONTROL_RATE_LIMIT` lets it, at this process.',
     remedy: 'Retry after `Retry-After` seconds; publish in bulk.',
+  },
+  too_many_connections: {
+    when: 'The process has as many connections as it may have, in all (`CONTROL_MAX_CONNECTIONS`) or from this address (`CONTROL_MAX_CONNECTIONS_PER_ADDRESS`), and works for all of them. The connection is closed.',
+    remedy: 'Retry after `Retry-After` seconds, over fewer connections.',
   },
   log_unavailable: {
     when: 'The log cannot take the record now: it is down, out of space, or its bounded queue is full. Nothing was recorded.',

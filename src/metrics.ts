@@ -15,6 +15,11 @@ export class Metrics {
     'outcome',
   ]);
   private readonly rejections = this.counter('rejections_total', 'Refused requests by error code', ['code']);
+  private readonly cut = this.counter(
+    'connections_cut_total',
+    'Connections refused, or given up for a new one, because there were too many in all or from one address',
+    ['outcome', 'bound'],
+  );
   private readonly outcomes = this.counter(
     'projection_outcomes_total',
     'Records that did not become a document of their own: duplicate, conflict or dead_lettered',
@@ -49,6 +54,10 @@ export class Metrics {
 
   rejected(code: ErrorCode): void {
     this.rejections.inc({ code });
+  }
+
+  connectionCut(outcome: 'refused' | 'given_up', bound: 'all' | 'address'): void {
+    this.cut.inc({ outcome, bound });
   }
 
   projected(topic: string, code: 'duplicate' | 'conflict' | 'dead_lettered'): void {

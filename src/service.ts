@@ -1,3 +1,4 @@
+import type { Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { NestFactory } from '@nestjs/core';
 import type { NestFastifyApplication } from '@nestjs/platform-fastify';
@@ -13,6 +14,8 @@ import type { Config } from './config.js';
 import type { Topic } from './event-log/event-log.js';
 import { addGauges } from './gauges.js';
 import { AccessCheck } from './http/access.js';
+import { Connections } from './http/connections.js';
+import { affordable } from './http/descriptors.js';
 import { ErrorFilter } from './http/error-filter.js';
 import { InFlight } from './http/in-flight.js';
 import { limitRate } from './http/rate-limit.js';
@@ -67,7 +70,7 @@ export async function startService(config: Config, logger: Logger, clock: Clock 
     const failure = runLoops(parts, store, projections, logger, started);
     const url = await serve(parts, logger, started);
     await Promise.race([ready(parts.readiness, logger), failure]);
-    const isNew = parts.state.fold.commands.size === 0;
+    const isNew = parts.state.fold.streams.size === 0;
     return { url, isNew, failure, stop: () => started.disposeAsync() };
   } catch (error) {
     await started.disposeAsync();
@@ -102,7 +105,7 @@ async function compose(
     model,
     waiters: new Waiters(feed),
     state,
-    runner: new CommandRunner(log, state),
+    runner: new CommandRunner(log, state, config.quotas),
     readiness: new Readiness(store, state, projections),
     metrics,
     jobs,
@@ -174,6 +177,7 @@ async function serve(parts: Parts, logger: Logger, started: AsyncDisposableStack
   const server = adapter.getInstance();
   await limitRate(server, config.rateLimit);
   const inFlight = new InFlight(server);
+  const connections = watchConnections(server.server, parts, logger);
   const routes = prepareServer(server, new AccessCheck(state, denied, clock, keyHash(parts.rootKey)), readiness);
   const app = await NestFactory.create<NestFastifyApplication>(AppModule.of(parts), adapter, {
     logger: nestLogger(logger),
@@ -186,7 +190,7 @@ async function serve(parts: Parts, logger: Logger, started: AsyncDisposableStack
     await inFlight.drained(LAST_ANSWER_MS);
     const closed = app.close();
     // A connection on which nothing was ever asked does not count as idle: it would keep the server open for ever.
-    const cut = setTimeout(() => app.getHttpServer().closeAllConnections(), LAST_CONNECTION_MS);
+    const cut = setTimeout(() => connections.closeAll(), LAST_CONNECTION_MS);
     await closed;
     clearTimeout(cut);
     clearTimeout(lastWait);
@@ -198,6 +202,18 @@ async function serve(parts: Parts, logger: Logger, started: AsyncDisposableStack
   await app.listen(config.port, config.host);
   const { port } = app.getHttpServer().address() as AddressInfo;
   return `http://${config.host.includes(':') ? `[${config.host}]` : config.host}:${port}`;
+}
+
+function watchConnections(server: Server, { config, metrics, ids }: Parts, logger: Logger): Connections {
+  const { maxConnections, maxConnectionsPerAddress: mostPerAddress, trustedProxies } = config;
+  const most = affordable(maxConnections);
+  if (most < maxConnections) {
+    logger.warn(
+      { connections: most, wanted: maxConnections },
+      'this process may open too few files for CONTROL_MAX_CONNECTIONS: raise its limit (ulimit -n), or lower the setting',
+    );
+  }
+  return new Connections(server, { most, mostPerAddress, trustedProxies }, metrics, logger, ids, false);
 }
 
 const WAITING_LOG_MS = 5_000;

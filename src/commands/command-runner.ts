@@ -3,15 +3,17 @@ import { ControlError, validationFailed } from '../errors.js';
 import { controlEntry } from '../event-log/control-record.js';
 import type { EventLog, Position } from '../event-log/event-log.js';
 import type { ControlEvent, Read } from '../model/control-events.js';
-import { type Caller, type CommandOutcome, type ControlRecord, trackedRead } from '../model/control-fold.js';
+import { type Caller, type ControlRecord, trackedRead } from '../model/control-fold.js';
+import { type Quotas, refuseOverQuota, USUAL_QUOTAS } from '../model/quotas.js';
 import { ControlRefusal } from '../model/refusal.js';
-import type { ControlState } from './control-state.js';
+import { refuseUsedKeys } from '../model/used-keys.js';
+import type { CommandOutcome, ControlState } from './control-state.js';
 
 /** How long a command tries again when other commands win. */
 const DECIDE_MS = 5_000;
 
 export interface ControlCommand {
-  /** The same for a retry of the same request: then the first outcome is the answer. */
+  /** The same for a retry of the same request: while the command is known, the first outcome is the answer. */
   readonly id: string;
   /** Set when the request carried an Idempotency-Key: the hash of what was asked. */
   readonly requestHash?: string;
@@ -45,6 +47,7 @@ export class CommandRunner {
   constructor(
     private readonly log: EventLog,
     private readonly state: ControlState,
+    private readonly quotas: Quotas = USUAL_QUOTAS,
   ) {}
 
   run(command: ControlCommand): Promise<Applied> {
@@ -76,7 +79,7 @@ export class CommandRunner {
 
   /** Undefined when another command came first. */
   private async attempt(command: ControlCommand): Promise<Applied | undefined> {
-    const earlier = this.state.applied(command.id);
+    const earlier = await this.state.applied(command.id);
     if (earlier) return appliedAs(command, earlier);
     const { read, expected } = trackedRead(this.state.fold);
     const events = await this.decide(command, read);
@@ -103,13 +106,26 @@ export class CommandRunner {
    * when it does not.
    */
   private async decide(command: ControlCommand, read: Read): Promise<ControlEvent[] | undefined> {
-    const first = attempted(command, read);
+    const first = this.attempted(command, read);
     if (!(first instanceof ControlRefusal) && first.length > 0) return first;
     await this.state.confirm();
-    if (this.state.fold.commands.has(command.id)) return undefined;
-    const again = attempted(command, this.state.read);
+    if (this.state.knows(command.id)) return undefined;
+    const again = this.attempted(command, this.state.read);
     if (again instanceof ControlRefusal) throw errorOf(again);
     return again.length > 0 ? undefined : again;
+  }
+
+  /** What holds for all commands is checked here, on the state that the decision saw. */
+  private attempted(command: ControlCommand, read: Read): ControlEvent[] | ControlRefusal {
+    try {
+      const events = command.decide(read);
+      refuseUsedKeys(this.state.fold, events);
+      refuseOverQuota(this.state.fold, events, this.quotas);
+      return events;
+    } catch (error) {
+      if (error instanceof ControlRefusal) return error;
+      throw error;
+    }
   }
 
   /** Resolves also when the append may or may not have happened: the fold will tell. */
@@ -131,15 +147,6 @@ function tooMuchAtOnce({ events }: ControlRecord, cause: ControlError): ControlE
     `the change would alter ${resources} resources at once, which is more than one record holds; nothing was changed. ` +
     'Take what it is about out of the groups and policies that name it, a few at a time, and then repeat it';
   return new ControlError('conflict', message, { resources }, { cause });
-}
-
-function attempted(command: ControlCommand, read: Read): ControlEvent[] | ControlRefusal {
-  try {
-    return command.decide(read);
-  } catch (error) {
-    if (error instanceof ControlRefusal) return error;
-    throw error;
-  }
 }
 
 function errorOf({ code, message, faults }: ControlRefusal): ControlError {

@@ -1,12 +1,12 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { ControlError } from '../errors.js';
 import { controlRecordOf } from '../event-log/control-record.js';
-import type { EventLog, Position } from '../event-log/event-log.js';
+import type { EventLog, LogRecord, Position } from '../event-log/event-log.js';
+import { recordAt } from '../event-log/read-range.js';
 import { AccessRules } from '../model/access.js';
 import { canonicalJson } from '../model/canonical-json.js';
-import type { Read } from '../model/control-events.js';
+import type { ControlEvent, Read } from '../model/control-events.js';
 import {
-  type CommandOutcome,
   type ControlFold,
   type ControlRecord,
   emptyFold,
@@ -22,6 +22,19 @@ const CONFIRM_MS = 2_000;
 /** How old the state may be on which an answer rests, and how often it is confirmed meanwhile. */
 const FRESH_MS = 2_000;
 const RECONFIRM_MS = 500;
+
+/** Of how many organizations the rules are kept that were made from their policies and groups. */
+const MOST_RULES = 1_000;
+
+/** How long reading the answer of an earlier request may take. */
+const EARLIER_MS = 5_000;
+
+/** What became of a command that is in the log. */
+export interface CommandOutcome {
+  readonly offset: number;
+  readonly requestHash?: string;
+  readonly events: readonly ControlEvent[];
+}
 
 /** A command that this process has under way. */
 interface Expected {
@@ -66,7 +79,7 @@ export class ControlState {
       this.goal = await this.headWhenThere(signal);
       if (this.caughtUp) this.started.resolve();
       for await (const batch of this.log.read('control', {}, signal)) {
-        for (const record of batch.records) this.take(record.offset, controlRecordOf(record));
+        for (const record of batch.records) this.take(record);
         this.folded = batch.next;
         for (const watcher of [...this.watchers]) if (watcher.until(this.folded)) watcher.done();
         if (this.caughtUp) this.started.resolve();
@@ -99,7 +112,10 @@ export class ControlState {
     const known = this.accessRules.get(org);
     if (known?.version === version) return known.rules;
     const rules = new AccessRules(this.read, org);
+    this.accessRules.delete(org);
     this.accessRules.set(org, { version, rules });
+    const [oldest] = this.accessRules.keys();
+    if (this.accessRules.size > MOST_RULES && oldest !== undefined) this.accessRules.delete(oldest);
     return rules;
   }
 
@@ -113,13 +129,13 @@ export class ControlState {
     return this.folded === 0 ? {} : { position: { partition: 0, offset: this.folded - 1 } };
   }
 
-  private take(offset: number, record: ControlRecord): void {
-    const outcome = foldRecord(this.fold, record, offset);
+  private take(taken: LogRecord): void {
+    const record = controlRecordOf(taken);
+    const outcome = foldRecord(this.fold, record, taken);
     const expected = this.expected.get(record.commandId);
     if (!expected) return;
-    const { requestHash, events } = record;
     if (outcome === 'void') expected.voids.push(canonicalJson(record.expected));
-    else expected.applied = { offset, ...(requestHash !== undefined && { requestHash }), events };
+    else expected.applied = outcomeOf(taken.offset, record);
   }
 
   /**
@@ -186,9 +202,26 @@ export class ControlState {
     this.expected.delete(commandId);
   }
 
-  /** What the log has of a command; of one that is expected with its events, whether a retry may ask for them or not. */
-  applied(commandId: string): CommandOutcome | undefined {
-    return this.expected.get(commandId)?.applied ?? this.fold.commands.get(commandId);
+  /** Whether the command was applied, as long as the fold knows that (`KnownCommands`). */
+  knows(commandId: string): boolean {
+    return this.expected.get(commandId)?.applied !== undefined || this.fold.commands.offsetOf(commandId) !== undefined;
+  }
+
+  /**
+   * What became of a command that the fold knows; the events are read back from the log. Throws `log_unavailable` when
+   * they cannot be read in time.
+   */
+  async applied(commandId: string): Promise<CommandOutcome | undefined> {
+    const offset = this.fold.commands.offsetOf(commandId);
+    const seen = this.expected.get(commandId)?.applied;
+    if (seen || offset === undefined) return seen;
+    try {
+      const signal = AbortSignal.timeout(EARLIER_MS);
+      return outcomeOf(offset, controlRecordOf(await recordAt(this.log, 'control', { partition: 0, offset }, signal)));
+    } catch (cause) {
+      if (cause instanceof ControlError) throw cause;
+      throw new ControlError('log_unavailable', 'the answer of the earlier request cannot be read', {}, { cause });
+    }
   }
 
   /**
@@ -203,13 +236,16 @@ export class ControlState {
   ): Promise<CommandOutcome | 'void' | undefined> {
     // A record that rests on the same versions as one that was void is void as well, wherever it stands after it.
     const rests = canonicalJson(expected);
-    const known = () => this.applied(commandId) ?? (this.expected.get(commandId)?.voids.includes(rests) && 'void');
+    const known = () => {
+      const { applied, voids } = this.expected.get(commandId) ?? {};
+      return applied ?? (voids?.includes(rests) ? 'void' : undefined);
+    };
     const done = new AbortController();
     const { signal } = done;
     try {
       const late = appended.then(() => delay(timeoutMs, undefined, { signal }));
-      await Promise.race([this.shows(() => Boolean(known()), signal), late]);
-      return known() || undefined;
+      await Promise.race([this.shows(() => known() !== undefined, signal), late]);
+      return known();
     } finally {
       done.abort();
     }
@@ -239,6 +275,10 @@ export class ControlState {
       signal.addEventListener('abort', () => end(false), { once: true });
     });
   }
+}
+
+function outcomeOf(offset: number, { requestHash, events }: ControlRecord): CommandOutcome {
+  return { offset, events, ...(requestHash !== undefined && { requestHash }) };
 }
 
 function unconfirmed(cause?: unknown): ControlError {

@@ -187,7 +187,7 @@ export class AcceptInvitationHandler implements ICommandHandler<AcceptInvitation
     commandId: string,
   ): Promise<Pick<Caller, 'email' | 'link'>> {
     const known = () => {
-      if (this.state.fold.commands.has(commandId)) return {};
+      if (this.state.knows(commandId)) return {};
       const found = this.state.read(invitationStream(org, invitation));
       return found?.codeHash === codeHash ? { email: found.email, link: userLink(org, found.email) } : undefined;
     };

@@ -23,9 +23,7 @@ export async function stateAt(log: EventLog, org: string, at: number, signal: Ab
 
 function take(fold: ControlFold, record: LogRecord, org: string): void {
   const control = controlRecordOf(record);
-  if (foldRecord(fold, control, record.offset) === 'void') return;
-  // Nobody retries a command of the past.
-  fold.commands.set(control.commandId, { offset: record.offset, events: [] });
+  if (foldRecord(fold, control, record) === 'void') return;
   for (const event of control.events) if (orgOf(event) !== org) forgetState(fold, event.stream);
 }
 

@@ -1,5 +1,5 @@
 import { ControlError } from '../errors.js';
-import type { Batch, EventLog, Offsets, Topic } from './event-log.js';
+import type { Batch, EventLog, LogRecord, Offsets, Position, Topic } from './event-log.js';
 
 /**
  * What the partitions that `to` names have from `from` to before `to`, in order within a partition; then it ends.
@@ -33,4 +33,18 @@ export async function* readRange(
   }
   signal.throwIfAborted();
   throw new ControlError('log_unavailable', 'the log was closed while it was read');
+}
+
+/** One record, which is in the log. Throws what `readRange` throws. */
+export async function recordAt(
+  log: EventLog,
+  topic: Topic,
+  { partition, offset }: Position,
+  signal: AbortSignal,
+): Promise<LogRecord> {
+  for await (const { records } of readRange(log, topic, { [partition]: offset }, { [partition]: offset + 1 }, signal)) {
+    const [record] = records;
+    if (record) return record;
+  }
+  throw new Error(`${topic} ${partition} has no record ${offset}`);
 }

@@ -78,7 +78,7 @@ export class AuditContextController {
     conditional: true,
     body: { 'application/json': 'AuditContextReplacement' },
     answers: { 200: 'AuditContext', 202: 'AuditContext' },
-    errors: ['conflict', 'precondition_failed', 'log_unavailable', 'outcome_unknown'],
+    errors: ['conflict', 'quota_exceeded', 'precondition_failed', 'log_unavailable', 'outcome_unknown'],
   })
   async put(@Req() request: FastifyRequest, @Res() reply: FastifyReply): Promise<void> {
     const { org, contextName: name } = request.params as ContextPath;

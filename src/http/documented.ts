@@ -1,8 +1,5 @@
-import { applyDecorators } from '@nestjs/common';
-import { ApiHeader, ApiOperation, ApiParam, ApiQuery, ApiResponse, ApiSecurity } from '@nestjs/swagger';
+import { SetMetadata } from '@nestjs/common';
 import type { ErrorCode } from '../errors.js';
-import { shapeSchemas } from './dto/compiled.js';
-import { STATUSES } from './statuses.js';
 
 type Schema = Record<string, unknown>;
 
@@ -28,87 +25,18 @@ export interface Documentation {
   readonly errors: readonly ErrorCode[];
 }
 
-/** Every route may answer these. */
-const ALWAYS: readonly ErrorCode[] = ['request_timeout', 'uri_too_long', 'headers_too_large', 'not_ready', 'internal'];
-/** Every route with a body may answer these. */
-const OF_A_BODY: readonly ErrorCode[] = [
-  'validation_failed',
-  'malformed_json',
-  'payload_too_large',
-  'unsupported_media_type',
-];
-const GUARDED: readonly ErrorCode[] = [
-  'unauthenticated',
-  'forbidden',
-  'rate_limited',
-  'state_unconfirmed',
-  'read_model_unavailable',
-];
+/** Under which a handler keeps its documentation, with `open`: the route needs no key. */
+export const DOCUMENTATION = Symbol('Documentation');
+
+export interface RouteDocumentation extends Documentation {
+  readonly open: boolean;
+}
 
 export function ref(name: string): Schema {
   return { $ref: `#/components/schemas/${name}` };
 }
 
-/** Documents a route. `open`: it needs no key. */
+/** Documents a route. `open`: it needs no key. Only the generator of the OpenAPI document reads it. */
 export function Documented(documentation: Documentation, open = false): MethodDecorator {
-  const { summary, path = {}, query, idempotent, conditional, body, answers, headers = {}, errors } = documentation;
-  const { bodyOptional = false } = documentation;
-  const json = (schema: string) => ({ 'application/json': { schema: ref(schema) } });
-  const answerHeaders = Object.fromEntries(
-    Object.entries(headers).map(([name, description]) => [name, { description, schema: { type: 'string' } }]),
-  );
-  const parts: MethodDecorator[] = [
-    ApiOperation({ summary, ...(body && { requestBody: bodyOf(body, !bodyOptional) }) }),
-  ];
-  for (const [name, description] of Object.entries(path)) parts.push(ApiParam({ name, description, type: String }));
-  if (query) parts.push(...queryParameters(query));
-  if (idempotent)
-    parts.push(ApiHeader({ name: 'Idempotency-Key', required: false, schema: KEY, description: KEY_USE }));
-  if (conditional) parts.push(ApiHeader({ name: 'If-Match', required: false, schema: TAG, description: TAG_USE }));
-  for (const [status, answer] of Object.entries(answers)) {
-    const content = typeof answer === 'string' ? json(answer) : byType(answer);
-    const shown = { status: Number(status), description: summary, headers: answerHeaders };
-    parts.push(ApiResponse(answer === NO_CONTENT ? shown : { ...shown, content }));
-  }
-  const all = [...(body ? OF_A_BODY : []), ...errors, ...ALWAYS, ...(open ? [] : GUARDED)];
-  for (const [status, codes] of byStatus(all)) {
-    const description = codes.map((code) => `\`${code}\``).join(', ');
-    parts.push(ApiResponse({ status, description, content: json('Error') }));
-  }
-  if (!open) parts.push(ApiSecurity('key'));
-  return applyDecorators(...parts);
-}
-
-/** In place of a schema: the answer has no body. */
-const NO_CONTENT = 'Nothing';
-
-function byType(answer: Readonly<Record<string, string>>) {
-  return Object.fromEntries(Object.entries(answer).map(([type, name]) => [type, { schema: ref(name) }]));
-}
-
-const KEY = { type: 'string', minLength: 1, maxLength: 255 };
-const TAG = { type: 'string', pattern: '^("[0-9]{1,15}"|\\*)$' };
-const TAG_USE = 'The ETag of the version that was read: refused with 412 when the resource has another.';
-const KEY_USE =
-  'The same key stands for the same request: a retry gives the first answer, and another body is refused.';
-
-function bodyOf(body: NonNullable<Documentation['body']>, required: boolean) {
-  const content = Object.entries(body).map(([type, schema]) => [
-    type,
-    { schema: typeof schema === 'string' ? ref(schema) : schema },
-  ]);
-  return { required, content: Object.fromEntries(content) };
-}
-
-function queryParameters(shape: new () => object): MethodDecorator[] {
-  const { properties = {} } = shapeSchemas('#/components/schemas/')[shape.name] as {
-    properties?: Record<string, Schema>;
-  };
-  return Object.entries(properties).map(([name, schema]) => ApiQuery({ name, required: false, schema }));
-}
-
-function byStatus(codes: readonly ErrorCode[]): Map<number, ErrorCode[]> {
-  const statuses = new Map<number, ErrorCode[]>();
-  for (const code of codes) statuses.set(STATUSES[code], [...(statuses.get(STATUSES[code]) ?? []), code]);
-  return statuses;
+  return SetMetadata(DOCUMENTATION, { ...documentation, open } satisfies RouteDocumentation);
 }

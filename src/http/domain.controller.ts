@@ -65,7 +65,7 @@ export class DomainController {
     body: { 'application/json': 'CreateDomainDto' },
     answers: { 201: 'Domain', 202: 'Domain' },
     headers: { location: 'the path of the domain', etag: 'its version' },
-    errors: ['builtin_tag', 'already_exists', 'idempotency_conflict', ...CHANGE_ERRORS],
+    errors: ['builtin_tag', 'already_exists', 'quota_exceeded', 'idempotency_conflict', ...CHANGE_ERRORS],
   })
   async create(@Req() request: FastifyRequest, @Res() reply: FastifyReply): Promise<void> {
     checkQuery(noParameters, request);

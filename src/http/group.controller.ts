@@ -87,7 +87,7 @@ export class GroupController {
     body: { 'application/json': 'CreateGroupDto' },
     answers: { 201: 'Group', 202: 'Group' },
     headers: { location: 'the path of the group', etag: 'its version' },
-    errors: ['builtin_tag', 'already_exists', 'idempotency_conflict', ...CHANGE_ERRORS],
+    errors: ['builtin_tag', 'already_exists', 'quota_exceeded', 'idempotency_conflict', ...CHANGE_ERRORS],
   })
   async create(@Req() request: FastifyRequest, @Res() reply: FastifyReply): Promise<void> {
     checkQuery(noParameters, request);

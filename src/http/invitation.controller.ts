@@ -61,7 +61,7 @@ export class InvitationController {
     idempotent: true,
     body: { 'application/json': 'InviteUsersDto' },
     answers: { 200: 'Invited', 202: 'Invited' },
-    errors: ['idempotency_conflict', ...CHANGE_ERRORS],
+    errors: ['quota_exceeded', 'idempotency_conflict', ...CHANGE_ERRORS],
   })
   async invite(@Req() request: FastifyRequest, @Res() reply: FastifyReply): Promise<void> {
     checkQuery(noParameters, request);
@@ -131,7 +131,14 @@ export class InvitationController {
       body: { 'application/json': 'AcceptInvitationDto' },
       answers: { 201: 'NewUser', 202: 'NewUser' },
       headers: { location: 'the path of the user', etag: 'its version' },
-      errors: ['not_found', 'already_exists', 'idempotency_conflict', 'state_unconfirmed', ...CHANGE_ERRORS],
+      errors: [
+        'not_found',
+        'already_exists',
+        'quota_exceeded',
+        'idempotency_conflict',
+        'state_unconfirmed',
+        ...CHANGE_ERRORS,
+      ],
     },
     true,
   )

@@ -1,5 +1,4 @@
 import { readFileSync } from 'node:fs';
-import { createRequire } from 'node:module';
 import { Controller, Get, Param, Res } from '@nestjs/common';
 import type { FastifyReply } from 'fastify';
 import { ControlError } from '../errors.js';
@@ -19,8 +18,6 @@ const PAGE = `<!doctype html>
 
 const SCRIPT = "SwaggerUIBundle({ url: '/openapi.json', dom_id: '#page', validatorUrl: null });\n";
 
-const packages = createRequire(import.meta.url);
-
 /** Reads a file when it is first asked for, and keeps it. */
 function once(read: () => string): () => string {
   let text: string | undefined;
@@ -33,8 +30,8 @@ function once(read: () => string): () => string {
 /** The files of the page. */
 const ASSETS: Readonly<Record<string, { readonly type: string; readonly text: () => string }>> = {
   'page.js': { type: 'text/javascript', text: () => SCRIPT },
-  'swagger-ui.css': { type: 'text/css', text: once(() => packageFile('swagger-ui.css')) },
-  'swagger-ui-bundle.js': { type: 'text/javascript', text: once(() => packageFile('swagger-ui-bundle.js')) },
+  'swagger-ui.css': { type: 'text/css', text: once(() => pageFile('swagger-ui.css')) },
+  'swagger-ui-bundle.js': { type: 'text/javascript', text: once(() => pageFile('swagger-ui-bundle.js')) },
 };
 
 /** The API's description, for programs and for people. */
@@ -75,8 +72,9 @@ export class OpenApiController {
 /** The document as it is committed: the check that it is what the routes say is made before a change is taken. */
 const committedDocument = once(() => readFileSync(new URL('../../docs/openapi.json', import.meta.url), 'utf8'));
 
-function packageFile(name: string): string {
-  return readFileSync(packages.resolve(`swagger-ui-dist/${name}`), 'utf8');
+/** The build copies the files of the page beside the program (`src/tools/page-files.ts`). */
+function pageFile(name: string): string {
+  return readFileSync(new URL(`../../dist/swagger-ui/${name}`, import.meta.url), 'utf8');
 }
 
 function sendText(reply: FastifyReply, type: string, text: string): void {

@@ -38,7 +38,15 @@ export class OrgController {
     body: { 'application/json': 'CreateOrgDto' },
     answers: { 201: 'CreatedOrg', 202: 'CreatedOrg' },
     headers: { location: 'the path of the organization' },
-    errors: ['builtin_tag', 'already_exists', 'conflict', 'idempotency_conflict', 'log_unavailable', 'outcome_unknown'],
+    errors: [
+      'builtin_tag',
+      'already_exists',
+      'quota_exceeded',
+      'conflict',
+      'idempotency_conflict',
+      'log_unavailable',
+      'outcome_unknown',
+    ],
   })
   async create(@Req() request: FastifyRequest, @Res() reply: FastifyReply): Promise<void> {
     checkQuery(noParameters, request);

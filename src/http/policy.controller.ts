@@ -70,7 +70,7 @@ export class PolicyController {
     body: { 'application/json': 'CreatePolicyDto' },
     answers: { 201: 'Policy', 202: 'Policy' },
     headers: { location: 'the path of the policy', etag: 'its version' },
-    errors: ['builtin_tag', 'already_exists', 'idempotency_conflict', ...CHANGE_ERRORS],
+    errors: ['builtin_tag', 'already_exists', 'quota_exceeded', 'idempotency_conflict', ...CHANGE_ERRORS],
   })
   async create(@Req() request: FastifyRequest, @Res() reply: FastifyReply): Promise<void> {
     checkQuery(noParameters, request);

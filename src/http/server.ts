@@ -1,8 +1,6 @@
-import { type IncomingMessage, METHODS, type ServerResponse, STATUS_CODES } from 'node:http';
-import type { Socket } from 'node:net';
+import { type IncomingMessage, METHODS } from 'node:http';
 import { FastifyAdapter } from '@nestjs/platform-fastify';
 import {
-  type ConnectionError,
   type FastifyHttpOptions,
   type FastifyInstance,
   type FastifyRequest,
@@ -17,8 +15,8 @@ import type { Ids } from '../ids.js';
 import { type AccessCheck, requireAccess } from './access.js';
 import { addBodyParsers } from './body-parsers.js';
 import { addressOf } from './caller.js';
-import { errorBody, toControlError } from './error-body.js';
 import type { ErrorFilter } from './error-filter.js';
+import { refuseUnparsed } from './unparsed.js';
 
 export const EVENT_BYTES = 256 * 1024;
 export const BULK_BYTES = 8 * 1024 * 1024;
@@ -27,6 +25,11 @@ export const BULK_BYTES = 8 * 1024 * 1024;
 const MAX_HEADER_BYTES = 64 * 1024;
 const MAX_PARAM_LENGTH = 16 * 1024;
 
+const HEADERS_MS = 10_000;
+
+/** A client that takes nothing of its answer for so long is given up. */
+const STALLED_MS = 60_000;
+
 /** Fastify, set up so that every answer it gives by itself is an Error body as well. */
 export function fastifyAdapter(config: Config, logger: Logger, ids: Ids, errors: ErrorFilter): FastifyAdapter {
   const options: FastifyHttpOptions<RawServerDefault> & { skipMiddie: boolean } = {
@@ -34,13 +37,14 @@ export function fastifyAdapter(config: Config, logger: Logger, ids: Ids, errors:
     logController: new LogController({ disableRequestLogging: true }),
     trustProxy: config.trustedProxies.length > 0 ? [...config.trustedProxies] : false,
     genReqId: (request) => requestId(request, ids),
+    connectionTimeout: STALLED_MS,
     requestTimeout: 30_000,
     // While the process stops, the gate answers, with the Error body.
     return503OnClosing: false,
     clientErrorHandler: (error, socket) => refuseUnparsed(error, socket, ids),
     keepAliveTimeout: 75_000,
     bodyLimit: EVENT_BYTES,
-    http: { maxHeaderSize: MAX_HEADER_BYTES, connectionsCheckingInterval: 5_000 },
+    http: { maxHeaderSize: MAX_HEADER_BYTES, headersTimeout: HEADERS_MS, connectionsCheckingInterval: 2_000 },
     routerOptions: { maxParamLength: MAX_PARAM_LENGTH },
     frameworkErrors: (error, request, reply) => errors.send(error, request, reply),
     skipMiddie: true,
@@ -53,37 +57,6 @@ export function fastifyAdapter(config: Config, logger: Logger, ids: Ids, errors:
 function requestId(request: IncomingMessage, ids: Ids): string {
   const given = request.headers['x-request-id'];
   return typeof given === 'string' && /^[A-Za-z0-9._-]{1,128}$/.test(given) ? given : ids.next();
-}
-
-/** Answers what is not HTTP, or was not whole in time, before there is a request that could be answered. */
-function refuseUnparsed(error: ConnectionError, socket: Socket, ids: Ids): void {
-  if (error.code === 'ECONNRESET' || !socket.writable) {
-    socket.destroy();
-    return;
-  }
-  const pending = pendingAnswer(socket);
-  // Before the answer to what was asked before, the client would take the refusal for that answer.
-  if (pending) pending.once('close', () => refuseConnection(error, socket, ids));
-  else refuseConnection(error, socket, ids);
-}
-
-function refuseConnection(error: ConnectionError, socket: Socket, ids: Ids): void {
-  const status = error.code === 'HPE_HEADER_OVERFLOW' ? 431 : error.code === 'ERR_HTTP_REQUEST_TIMEOUT' ? 408 : 400;
-  const refusal = toControlError(Object.assign(new Error('not a request'), { statusCode: status }));
-  const id = ids.next();
-  const body = JSON.stringify(errorBody(refusal, id));
-  const head = [`HTTP/1.1 ${status} ${STATUS_CODES[status]}`, 'Content-Type: application/json; charset=utf-8'];
-  head.push(`x-request-id: ${id}`, `Content-Length: ${Buffer.byteLength(body)}`, 'Connection: close');
-  socket.end(`${head.join('\r\n')}\r\n\r\n${body}`);
-}
-
-/**
- * The answer that is still to come for an earlier, whole request on the connection. Node keeps it in a field that it does
- * not document; nothing else tells.
- */
-function pendingAnswer(socket: Socket & { _httpMessage?: ServerResponse | null }): ServerResponse | undefined {
-  const answer = socket._httpMessage;
-  return answer?.req.complete && !answer.writableFinished ? answer : undefined;
 }
 
 export interface Gate {

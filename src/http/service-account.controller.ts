@@ -61,7 +61,7 @@ export class ServiceAccountController {
     body: { 'application/json': 'CreateServiceAccountDto' },
     answers: { 201: 'ServiceAccount', 202: 'ServiceAccount' },
     headers: { location: 'the path of the service account', etag: 'its version' },
-    errors: ['builtin_tag', 'already_exists', 'idempotency_conflict', ...CHANGE_ERRORS],
+    errors: ['builtin_tag', 'already_exists', 'quota_exceeded', 'idempotency_conflict', ...CHANGE_ERRORS],
   })
   async create(@Req() request: FastifyRequest, @Res() reply: FastifyReply): Promise<void> {
     checkQuery(noParameters, request);

@@ -15,6 +15,7 @@ export const STATUSES: Readonly<Record<ErrorCode, number>> = {
   already_exists: 409,
   conflict: 409,
   idempotency_conflict: 409,
+  quota_exceeded: 409,
   builtin_resource: 409,
   precondition_failed: 412,
   payload_too_large: 413,
@@ -30,6 +31,7 @@ export const STATUSES: Readonly<Record<ErrorCode, number>> = {
   outcome_unknown: 503,
   state_unconfirmed: 503,
   not_ready: 503,
+  too_many_connections: 503,
 };
 
 /** Seconds after which a refused request may be tried again. */

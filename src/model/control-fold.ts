@@ -1,10 +1,12 @@
 import { evolveAuditContext } from './auditctx.js';
 import { evolveAuthz } from './authz.js';
 import { type ControlEvent, kindOfStream, type Read, type States, type StreamName } from './control-events.js';
+import { DigestTable } from './digest-table.js';
 import type { DomainState } from './domain.js';
 import type { GroupState } from './group.js';
 import type { InvitationState } from './invitation.js';
 import { evolveKey } from './key.js';
+import { KnownCommands, type Place } from './known-commands.js';
 import { evolveOrg } from './org.js';
 import type { PolicyState } from './policy.js';
 import { evolveResource } from './resource.js';
@@ -35,27 +37,25 @@ export interface Caller {
 
 interface Stream {
   /** Counts the events; never restarts, also not when the resource was deleted and made again. */
-  version: number;
-  state: States[keyof States] | undefined;
-}
-
-/** What became of a command that is in the log. Events are kept only where a retry may ask for them. */
-export interface CommandOutcome {
-  readonly offset: number;
-  readonly requestHash?: string;
-  readonly events: readonly ControlEvent[];
+  readonly version: number;
+  readonly state: States[keyof States];
 }
 
 /** The state that all `control` records up to a position add up to: the same in every process, at every replay. */
 export interface ControlFold {
   readonly streams: Map<StreamName, Stream>;
-  /** The streams that have a state: by `kind/org`, and keys by `key/` and the link of their principal. */
+  /** The versions of streams without a state. */
+  readonly deleted: DigestTable<readonly [version: number]>;
+  /**
+   * The streams that have a state: by `kind/org`, organizations by `org/`, and keys by `key/` and the link of their
+   * principal. Never empty.
+   */
   readonly families: Map<string, Set<StreamName>>;
-  readonly commands: Map<string, CommandOutcome>;
+  readonly commands: KnownCommands;
 }
 
 export function emptyFold(): ControlFold {
-  return { streams: new Map(), families: new Map(), commands: new Map() };
+  return { streams: new Map(), deleted: new DigestTable(1), families: new Map(), commands: new KnownCommands() };
 }
 
 const EVOLVE: {
@@ -74,35 +74,28 @@ const EVOLVE: {
 };
 
 /**
- * Takes the next record of the log in. It is void, and changes nothing, when its command was already applied or when a
- * stream that it rests on has moved on since: that is how the log's order decides every race.
+ * Takes the next record of the log in. It is void, and changes nothing, when its command was applied lately
+ * (`KnownCommands`) or when a stream that it rests on has moved on since: that is how the log's order decides every race.
  */
-export function foldRecord(fold: ControlFold, record: ControlRecord, offset: number): 'applied' | 'void' {
-  if (fold.commands.has(record.commandId)) return 'void';
+export function foldRecord(fold: ControlFold, record: ControlRecord, place: Place): 'applied' | 'void' {
+  fold.commands.advance(place);
+  if (fold.commands.offsetOf(record.commandId) !== undefined) return 'void';
   for (const [stream, version] of Object.entries(record.expected)) {
     if (versionOf(fold, stream as StreamName) !== version) return 'void';
   }
   for (const event of record.events) evolve(fold, event);
-  const { requestHash } = record;
-  fold.commands.set(record.commandId, {
-    offset,
-    ...(requestHash !== undefined && { requestHash }),
-    events: requestHash === undefined ? [] : record.events,
-  });
+  fold.commands.add(record.commandId);
   return 'applied';
 }
 
 /** Forgets the state of a stream and keeps its version, which is all that tells whether later records are void. */
 export function forgetState(fold: ControlFold, stream: StreamName): void {
   const known = fold.streams.get(stream);
-  if (!known?.state) return;
-  const family = familyOf(stream, known.state);
-  if (family !== undefined) fold.families.get(family)?.delete(stream);
-  fold.streams.set(stream, { version: known.version, state: undefined });
+  if (known) put(fold, stream, known.version, known.state, undefined);
 }
 
 export function versionOf(fold: ControlFold, stream: StreamName): number {
-  return fold.streams.get(stream)?.version ?? 0;
+  return fold.streams.get(stream)?.version ?? fold.deleted.get(stream)?.[0] ?? 0;
 }
 
 export function readFold(fold: ControlFold): Read {
@@ -139,21 +132,41 @@ export function trackedRead(fold: ControlFold): {
 }
 
 function evolve(fold: ControlFold, event: ControlEvent): void {
-  const stream = fold.streams.get(event.stream) ?? { version: 0, state: undefined };
-  const step = EVOLVE[kindOfStream(event.stream)] as (state: unknown, event: ControlEvent) => Stream['state'];
-  const state = step(stream.state, event);
-  fold.streams.set(event.stream, { version: stream.version + 1, state });
-  const family = familyOf(event.stream, state ?? stream.state);
+  const before = fold.streams.get(event.stream)?.state;
+  const step = EVOLVE[kindOfStream(event.stream)] as (
+    state: unknown,
+    event: ControlEvent,
+  ) => Stream['state'] | undefined;
+  put(fold, event.stream, versionOf(fold, event.stream) + 1, before, step(before, event));
+}
+
+function put(
+  fold: ControlFold,
+  stream: StreamName,
+  version: number,
+  before: Stream['state'] | undefined,
+  state: Stream['state'] | undefined,
+): void {
+  if (state) {
+    fold.streams.set(stream, { version, state });
+  } else {
+    fold.streams.delete(stream);
+    fold.deleted.set(stream, [version]);
+  }
+  const family = familyOf(stream, state ?? before);
   if (family === undefined) return;
   const members = fold.families.get(family) ?? new Set();
-  if (state === undefined) members.delete(event.stream);
-  else members.add(event.stream);
-  fold.families.set(family, members);
+  if (state) members.add(stream);
+  else members.delete(stream);
+  if (members.size > 0) fold.families.set(family, members);
+  else fold.families.delete(family);
 }
 
 /** What a stream is found by besides its name: a key by its principal, all others by their kind and organization. */
-function familyOf(stream: StreamName, state: Stream['state']): string | undefined {
+function familyOf(stream: StreamName, state: Stream['state'] | undefined): string | undefined {
   if (!state) return undefined;
   if ('principal' in state) return `key/${state.principal}`;
-  return 'org' in state ? `${kindOfStream(stream)}/${state.org}` : undefined;
+  const kind = kindOfStream(stream);
+  if (kind === 'org') return 'org/';
+  return 'org' in state ? `${kind}/${state.org}` : undefined;
 }

@@ -10,6 +10,7 @@ export class ControlRefusal extends Error {
       | 'conflict'
       | 'not_found'
       | 'precondition_failed'
+      | 'quota_exceeded'
       | 'validation_failed',
     message: string,
     /** Of `validation_failed`: what is wrong where. */

@@ -27,7 +27,7 @@ export const controlProjection: Projection = {
     return (record) => {
       const control = controlRecordOf(record);
       const before = control.events.map(({ stream }) => read(stream));
-      if (foldRecord(fold, control, record.offset) === 'void') return [];
+      if (foldRecord(fold, control, record) === 'void') return [];
       return writesOf(record, control, before, read);
     };
   },

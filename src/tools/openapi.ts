@@ -2,12 +2,14 @@ import { NestFactory } from '@nestjs/core';
 import { FastifyAdapter } from '@nestjs/platform-fastify';
 import { AppModule, type Parts } from '../app.module.js';
 import { packageVersion } from '../config.js';
-import { openApiDocument } from '../http/openapi.js';
+import { openApiDocument } from './openapi-document.js';
+import { describeRoutes } from './openapi-routes.js';
 
 /** The OpenAPI document as text, made from the routes without starting anything. */
 export async function openApiPage(): Promise<string> {
   // In preview mode nothing is instantiated, so the parts need to be nothing but what the routes depend on.
   const module = AppModule.of({ config: { roles: new Set(['api']) } } as unknown as Parts);
+  for (const controller of module.controllers ?? []) describeRoutes(controller);
   const app = await NestFactory.create(module, new FastifyAdapter({ skipMiddie: true } as object), {
     preview: true,
     logger: false,

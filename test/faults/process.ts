@@ -50,6 +50,7 @@ export interface Exit {
 }
 
 export interface ServiceProcess {
+  readonly pid: number;
   /** Its address, once it serves. Rejects when it ends before. */
   readonly listening: Promise<string>;
   readonly exit: Promise<Exit>;
@@ -57,13 +58,17 @@ export interface ServiceProcess {
   end(signal: NodeJS.Signals): Promise<Exit>;
 }
 
-/** The service as an operator runs it: a process of its own, on any free port. */
+/** The service as an operator runs it: a process of its own, on any free port, with so many descriptors at most. */
 export function spawnService(
   main: string,
   dataDir: string,
   env: Readonly<Record<string, string>> = {},
+  descriptors?: number,
 ): ServiceProcess {
-  const child = spawn(process.execPath, ['--no-warnings', main], {
+  const node = [process.execPath, '--no-warnings', main];
+  const limited = ['sh', '-c', `ulimit -n ${descriptors} && exec "$@"`, 'sh', ...node];
+  const [command = '', ...args] = descriptors === undefined ? node : limited;
+  const child = spawn(command, args, {
     env: { PATH: process.env.PATH, CONTROL_DATA_DIR: dataDir, CONTROL_PORT: '0', ...env },
     stdio: ['ignore', 'pipe', 'pipe'],
   });
@@ -87,6 +92,7 @@ export function spawnService(
     });
   });
   return {
+    pid: child.pid ?? 0,
     listening: listening.promise,
     exit,
     end(signal) {

@@ -11,13 +11,14 @@ import {
 import { decideCreateGroup, decideDeleteGroup, decideEditGroup } from '../../src/model/group.js';
 import { decideAcceptInvitation, decideInviteUsers, decideRevokeInvitation } from '../../src/model/invitation.js';
 import { decideAddKey, decideRemoveKey } from '../../src/model/key.js';
+import { KNOWN_MS } from '../../src/model/known-commands.js';
 import { decideCreatePolicy, decideDeletePolicy } from '../../src/model/policy.js';
 import { memberLink, principalLink } from '../../src/model/principals.js';
 import { ControlRefusal } from '../../src/model/refusal.js';
 import type { Occasion } from '../../src/model/resource.js';
 import { decideCreateServiceAccount, decideDeleteServiceAccount } from '../../src/model/service-account.js';
 import { decideDeleteUser, decideEditUser } from '../../src/model/user.js';
-import { recordOf } from '../spec/decider.js';
+import { at, recordOf } from '../spec/decider.js';
 import { ORG, org } from '../spec/past.js';
 import { seeded } from './arbitraries.js';
 
@@ -150,13 +151,15 @@ interface Run {
 
 function begun(): Run {
   const run: Run = { fold: emptyFold(), log: [] };
-  append(run, recordOf('org', org(readFold(run.fold)) as ControlEvent[], {}));
+  const { read, expected } = trackedRead(run.fold);
+  const events = org(read) as ControlEvent[];
+  append(run, recordOf('org', events, expected(events)));
   return run;
 }
 
 function append({ fold, log }: Run, record: ControlRecord): 'applied' | 'void' {
   log.push(record);
-  return foldRecord(fold, record, log.length - 1);
+  return foldRecord(fold, record, at(log.length - 1));
 }
 
 /** The record of a decision on the present state; undefined where it refuses, or nothing has to change. */
@@ -225,13 +228,32 @@ test('every replay of the log gives the same state, also when each record comes 
       const replayed = emptyFold();
       for (const [offset, record] of run.log.entries()) {
         const copy = JSON.parse(JSON.stringify(record)) as ControlRecord;
-        foldRecord(replayed, copy, offset);
-        expect(foldRecord(replayed, copy, offset)).toBe('void');
+        foldRecord(replayed, copy, at(offset));
+        expect(foldRecord(replayed, copy, at(offset))).toBe('void');
       }
       expect([...replayed.streams]).toEqual([...run.fold.streams]);
       expect([...replayed.families]).toEqual([...run.fold.families]);
     }),
     seeded<[Decision[][]]>(100),
+  );
+});
+
+test('a second copy is void when its command is forgotten, too, wherever it comes', () => {
+  fc.assert(
+    fc.property(rounds, fc.array(fc.nat(), { maxLength: 30 }), (all, copies) => {
+      const run = begun();
+      for (const [index, round] of all.entries()) play(run, round, String(index));
+      const replayed = emptyFold();
+      for (const [index, record] of run.log.entries()) {
+        // A day and more between any two records: no command is known when the next one comes.
+        const place = at(index * 2, index * 2 * KNOWN_MS);
+        foldRecord(replayed, record, place);
+        const copy = run.log[(copies[index % Math.max(1, copies.length)] ?? 0) % (index + 1)] ?? record;
+        expect(foldRecord(replayed, copy, at(place.offset + 1, place.time + KNOWN_MS))).toBe('void');
+      }
+      expect([...replayed.streams]).toEqual([...run.fold.streams]);
+    }),
+    seeded<[Decision[][], number[]]>(100),
   );
 });
 

@@ -3,6 +3,7 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { ConfigError, readConfig } from '../../src/config.js';
+import { USUAL_QUOTAS } from '../../src/model/quotas.js';
 import { TEST_SECRETS } from '../support/secrets.js';
 
 describe('the configuration', () => {
@@ -18,9 +19,20 @@ describe('the configuration', () => {
       roles: new Set(['api', 'projector']),
       trustedProxies: [],
       rateLimit: 0,
+      quotas: USUAL_QUOTAS,
+      maxConnections: 10_000,
+      maxConnectionsPerAddress: 1_000,
       logLevel: 'info',
       smtp: undefined,
     });
+  });
+
+  it('takes a quota for each kind, of at least one', () => {
+    const env = { CONTROL_QUOTA_GROUPS: '12', CONTROL_QUOTA_ORGS: '3' };
+    expect(readConfig(env).quotas).toEqual({ ...USUAL_QUOTAS, group: 12, org: 3 });
+    expect(() => readConfig({ CONTROL_QUOTA_USERS: '0' })).toThrow(
+      'CONTROL_QUOTA_USERS: must be a whole number from 1',
+    );
   });
 
   it('takes an empty variable for an absent one', () => {
@@ -35,6 +47,7 @@ describe('the configuration', () => {
       CONTROL_ROLES: 'api,clown',
       CONTROL_ROOT_KEY: 'a secret with\nspaces',
       CONTROL_RATE_LIMIT: '-1',
+      CONTROL_MAX_CONNECTIONS: '0x',
       CONTROL_TRUSTED_PROXIES: '10.0.0.0/33, everybody',
     };
     expect(() => readConfig(env)).toThrow(ConfigError);
@@ -49,6 +62,7 @@ describe('the configuration', () => {
         'CONTROL_ROOT_KEY',
         'CONTROL_SYNC_TIMEOUT_MS',
         'CONTROL_RATE_LIMIT',
+        'CONTROL_MAX_CONNECTIONS',
         'CONTROL_TRUSTED_PROXIES',
       ]);
       for (const value of Object.values(env)) expect(message).not.toContain(value);

@@ -1,7 +1,10 @@
 import { emptyFold, foldRecord, forgetState, readFold, trackedRead, versionOf } from '../../src/model/control-fold.js';
+import type { GroupState } from '../../src/model/group.js';
+import type { KeyState } from '../../src/model/key.js';
+import { KNOWN_MS } from '../../src/model/known-commands.js';
 import { decideCreateOrg } from '../../src/model/org.js';
 import { keyStream } from '../../src/model/streams.js';
-import { recordOf } from './decider.js';
+import { at, recordOf } from './decider.js';
 import { account, group, key, ORG, occasion, org, past, stateAfter } from './past.js';
 
 function createOrg(name: string, keyHash = `hash-of-${name}`) {
@@ -14,41 +17,76 @@ const absent = { 'org/acme': 0, 'authz/acme': 0 } as const;
 describe('the fold of the control log', () => {
   it('applies a record whose expected versions hold', () => {
     const fold = emptyFold();
-    expect(foldRecord(fold, recordOf('c1', acme, absent), 0)).toBe('applied');
+    expect(foldRecord(fold, recordOf('c1', acme, absent), at(0))).toBe('applied');
     expect(readFold(fold)('org/acme')).toMatchObject({ name: 'acme' });
     expect(versionOf(fold, 'org/acme')).toBe(1);
   });
 
   it('voids a record that another one came before', () => {
     const fold = emptyFold();
-    foldRecord(fold, recordOf('c1', acme, absent), 0);
-    expect(foldRecord(fold, recordOf('c2', createOrg('acme', 'other'), absent), 1)).toBe('void');
+    foldRecord(fold, recordOf('c1', acme, absent), at(0));
+    expect(foldRecord(fold, recordOf('c2', createOrg('acme', 'other'), absent), at(1))).toBe('void');
     expect(readFold(fold)(keyStream('other'))).toBeUndefined();
     expect(versionOf(fold, 'org/acme')).toBe(1);
   });
 
   it('voids the second copy of a command, whatever it expects', () => {
     const fold = emptyFold();
-    foldRecord(fold, recordOf('c1', acme, absent), 0);
-    expect(foldRecord(fold, recordOf('c1', createOrg('globex'), {}), 1)).toBe('void');
+    foldRecord(fold, recordOf('c1', acme, absent), at(0));
+    expect(foldRecord(fold, recordOf('c1', createOrg('globex'), {}), at(1))).toBe('void');
     expect(readFold(fold)('org/globex')).toBeUndefined();
   });
 
   it('voids a record that rests on a stream which it only read and which moved on', () => {
     const fold = emptyFold();
-    foldRecord(fold, recordOf('c1', acme, absent), 0);
+    foldRecord(fold, recordOf('c1', acme, absent), at(0));
     const globex = createOrg('globex');
-    expect(foldRecord(fold, recordOf('c2', globex, { 'org/globex': 0, 'authz/acme': 0 }), 1)).toBe('void');
-    expect(foldRecord(fold, recordOf('c3', globex, { 'org/globex': 0, 'authz/acme': 1 }), 2)).toBe('applied');
+    expect(foldRecord(fold, recordOf('c2', globex, { 'org/globex': 0, 'authz/acme': 0 }), at(1))).toBe('void');
+    expect(foldRecord(fold, recordOf('c3', globex, { 'org/globex': 0, 'authz/acme': 1 }), at(2))).toBe('applied');
   });
 
-  it('remembers the outcome of a command, with its events only where a retry may ask for them', () => {
+  it('knows where the log has a command, keyed or not, and nothing else of it', () => {
     const fold = emptyFold();
-    foldRecord(fold, recordOf('plain', acme, absent), 4);
-    foldRecord(fold, recordOf('keyed', createOrg('globex'), {}, 'hash'), 5);
-    expect(fold.commands.get('plain')).toEqual({ offset: 4, events: [] });
-    expect(fold.commands.get('keyed')).toMatchObject({ offset: 5, requestHash: 'hash' });
-    expect(fold.commands.get('keyed')?.events).toEqual(createOrg('globex'));
+    foldRecord(fold, recordOf('plain', acme, absent), at(4));
+    foldRecord(fold, recordOf('keyed', createOrg('globex'), {}, 'hash'), at(5));
+    expect(['plain', 'keyed', 'other'].map((id) => fold.commands.offsetOf(id))).toEqual([4, 5, undefined]);
+  });
+
+  it('knows a command for 24 hours, by the latest time that the log has given', () => {
+    const fold = emptyFold();
+    foldRecord(fold, recordOf('c1', acme, absent), at(0, 1_000));
+    foldRecord(fold, recordOf('c2', createOrg('b'), {}), at(1, 1_000 + KNOWN_MS - 1));
+    expect(foldRecord(fold, recordOf('c1', createOrg('c'), {}), at(2, 0))).toBe('void');
+    foldRecord(fold, recordOf('c3', createOrg('d'), {}), at(3, 1_000 + KNOWN_MS));
+    // The log's clock does not go back.
+    expect(foldRecord(fold, recordOf('c1', createOrg('e'), {}), at(4, 0))).toBe('applied');
+    expect(fold.commands.offsetOf('c1')).toBe(4);
+  });
+
+  it('voids a copy by the versions of its streams when its command is forgotten, also after a deletion', () => {
+    const fold = emptyFold();
+    const robots = group('robots', []);
+    const made = recordOf('made', past(org, robots).slice(-2), { 'group/acme/robots': 0, 'authz/acme': 1 });
+    foldRecord(fold, recordOf('org', past(org), {}), at(0));
+    expect(foldRecord(fold, made, at(1))).toBe('applied');
+    const [{ data }] = made.events as unknown as readonly [{ readonly data: GroupState }];
+    const gone = { type: 'group-deleted', stream: 'group/acme/robots', auditId: 'd', data } as const;
+    foldRecord(fold, recordOf('deleted', [gone], { 'group/acme/robots': 1 }), at(2));
+    expect(foldRecord(fold, made, at(3, 10 * KNOWN_MS))).toBe('void');
+    expect([readFold(fold)('group/acme/robots'), versionOf(fold, 'group/acme/robots')]).toEqual([undefined, 2]);
+  });
+
+  it('keeps no state, no name and no family of what was deleted', () => {
+    const fold = emptyFold();
+    foldRecord(fold, recordOf('c1', past(org, account('robot'), key('robot', 'abc')), {}), at(0));
+    const before = { streams: fold.streams.size, families: fold.families.size };
+    const data = readFold(fold)('key/abc') as KeyState;
+    foldRecord(fold, recordOf('c2', [{ type: 'key-revoked', stream: 'key/abc', auditId: 'r', data }], {}), at(1));
+    expect({ streams: fold.streams.size, families: fold.families.size }).toEqual({
+      streams: before.streams - 1,
+      families: before.families - 1,
+    });
+    expect(versionOf(fold, 'key/abc')).toBe(2);
   });
 
   it('comes to the same state at every replay', () => {
@@ -59,7 +97,7 @@ describe('the fold of the control log', () => {
     ];
     const replay = () => {
       const fold = emptyFold();
-      const outcomes = records.map((record, offset) => foldRecord(fold, record, offset));
+      const outcomes = records.map((record, offset) => foldRecord(fold, record, at(offset)));
       return { outcomes, streams: [...fold.streams] };
     };
     expect(replay()).toEqual(replay());
@@ -68,7 +106,7 @@ describe('the fold of the control log', () => {
 
   it('notes what a decision read as well as what it writes', () => {
     const fold = emptyFold();
-    foldRecord(fold, recordOf('c1', acme, absent), 0);
+    foldRecord(fold, recordOf('c1', acme, absent), at(0));
     const { read, expected } = trackedRead(fold);
     read('org/acme');
     read('key/unknown');
@@ -104,7 +142,7 @@ describe('what is read off the fold', () => {
 
   it('is nothing of what was forgotten, whose version still stands', () => {
     const fold = emptyFold();
-    foldRecord(fold, recordOf('c1', events, {}), 0);
+    foldRecord(fold, recordOf('c1', events, {}), at(0));
     forgetState(fold, 'group/acme/robots');
     forgetState(fold, 'group/acme/none');
     const read = readFold(fold);

@@ -95,8 +95,7 @@ describe('commands of several instances on one log', () => {
     );
     instances.push(lossy);
     const { position } = await lossy.runner.run(createOrg('survivor', 'x'));
-    const outcome = lossy.state.fold.commands.get('survivor x');
-    expect(outcome?.offset).toBe(position?.offset);
+    expect(lossy.state.fold.commands.offsetOf('survivor x')).toBe(position?.offset);
     expect(readFold(lossy.state.fold)('org/survivor')).toMatchObject({ description: 'x' });
   });
 

@@ -72,7 +72,7 @@ describe('a control record of version 1', () => {
 
   it('lets the superusers of that time do everything still', () => {
     const fold = emptyFold();
-    expect(foldRecord(fold, read(), 7)).toBe('applied');
+    expect(foldRecord(fold, read(), { offset: 7, time: 0 })).toBe('applied');
     const state = readFold(fold);
     const admin = principalOf(state, 'ab12', Date.parse(AT));
     expect(admin).toMatchObject({ org: 'acme', link: ADMIN, name: 'admin' });

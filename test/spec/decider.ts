@@ -1,5 +1,6 @@
 import type { ControlEvent, Read } from '../../src/model/control-events.js';
 import { type ControlRecord, emptyFold, foldRecord, trackedRead } from '../../src/model/control-fold.js';
+import type { Place } from '../../src/model/known-commands.js';
 import { ControlRefusal } from '../../src/model/refusal.js';
 
 export const AT = '2026-01-02T03:04:05.678Z';
@@ -8,7 +9,7 @@ export const BY = { name: 'root', requestId: 'request-1', remoteIp: '192.0.2.1' 
 /** Given what happened, when a command is decided, then these events follow, or the refusal does. */
 export function given(...events: readonly ControlEvent[]) {
   const fold = emptyFold();
-  if (events.length > 0) foldRecord(fold, recordOf('given', events, {}), 0);
+  if (events.length > 0) foldRecord(fold, recordOf('given', events, {}), at(0));
   return {
     when(decide: (read: Read) => ControlEvent[]) {
       const { read, expected } = trackedRead(fold);
@@ -38,4 +39,9 @@ export function recordOf(
   requestHash?: string,
 ): ControlRecord {
   return { commandId, at: AT, by: BY, expected, events, ...(requestHash !== undefined && { requestHash }) };
+}
+
+/** The place of a record that the log took when its clock began, or later. */
+export function at(offset: number, time = 0): Place {
+  return { offset, time };
 }

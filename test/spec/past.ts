@@ -16,7 +16,7 @@ export function past(...decisions: readonly Decision[]): ControlEvent[] {
   const fold = emptyFold();
   return decisions.flatMap((decide, index) => {
     const events = decide(readFold(fold));
-    foldRecord(fold, recordOf(`past ${index}`, events, {}), index);
+    foldRecord(fold, recordOf(`past ${index}`, events, {}), { offset: index, time: 0 });
     return events;
   });
 }
@@ -24,7 +24,7 @@ export function past(...decisions: readonly Decision[]): ControlEvent[] {
 /** The state after these events. */
 export function stateAfter(events: readonly ControlEvent[]): Read {
   const fold = emptyFold();
-  foldRecord(fold, recordOf('past', events, {}), 0);
+  foldRecord(fold, recordOf('past', events, {}), { offset: 0, time: 0 });
   return readFold(fold);
 }
 

@@ -123,8 +123,8 @@ export class Seed {
     const at = new Date(this.now).toISOString();
     const events = decide(read, { at, id });
     const record: ControlRecord = { commandId: this.ids.next(), at, by: BY, expected: expected(events), events };
-    if (foldRecord(this.fold, record, this.taken + this.entries.length) !== 'applied')
-      throw new Error('a seed is void');
+    const place = { offset: this.taken + this.entries.length, time: this.now };
+    if (foldRecord(this.fold, record, place) !== 'applied') throw new Error('a seed is void');
     this.entries.push({ entry: controlEntry(record), time: this.now });
   }
 

@@ -1,0 +1,93 @@
+import { hash } from 'node:crypto';
+
+/** A text is known by the first 128 bits of its SHA-256. Nobody finds two texts that share them. */
+const WORDS = 4;
+const SMALLEST = 64;
+
+/** How full the table may get, of 8. */
+const FULLEST = 7;
+
+/**
+ * A few numbers for each text, in typed arrays: 16 bytes and 8 a number, whatever the text is, and outside the heap. The
+ * texts are not kept, so they cannot be listed.
+ *
+ * Rows are not removed one by one. A table that is full drops those that `isKept` gives up, and grows only if most are left.
+ */
+export class DigestTable<Row extends readonly number[]> {
+  /** Rows in use, among them those that `isKept` would give up. */
+  private size = 0;
+  private capacity = SMALLEST;
+  private digests: Uint32Array;
+  /** A free row has NaN as its first number. */
+  private numbers: Float64Array;
+
+  constructor(
+    private readonly width: Row['length'],
+    private readonly isKept: (row: Row) => boolean = () => true,
+  ) {
+    this.digests = new Uint32Array(SMALLEST * WORDS);
+    this.numbers = new Float64Array(SMALLEST * width).fill(Number.NaN);
+  }
+
+  get(text: string): Row | undefined {
+    const at = this.placeOf(digestOf(text), 0);
+    return this.isFree(at) ? undefined : this.rowAt(at);
+  }
+
+  /** Replaces what there is for the text. */
+  set(text: string, row: Row): void {
+    if (this.size * 8 >= this.capacity * FULLEST) this.renew();
+    this.put(digestOf(text), 0, row);
+  }
+
+  private put(digests: Uint32Array, from: number, row: ArrayLike<number>): void {
+    const at = this.placeOf(digests, from);
+    if (this.isFree(at)) {
+      this.size += 1;
+      for (let word = 0; word < WORDS; word += 1) this.digests[at * WORDS + word] = digests[from + word] ?? 0;
+    }
+    this.numbers.set(row, at * this.width);
+  }
+
+  /** The row of the digest, or the free one where it belongs. There is always a free one. */
+  private placeOf(digests: Uint32Array, from: number): number {
+    const mask = this.capacity - 1;
+    let at = (digests[from] ?? 0) & mask;
+    while (!this.isFree(at) && !this.isAt(at, digests, from)) at = (at + 1) & mask;
+    return at;
+  }
+
+  private isAt(at: number, digests: Uint32Array, from: number): boolean {
+    const mine = at * WORDS;
+    for (let word = 0; word < WORDS; word += 1) {
+      if (this.digests[mine + word] !== digests[from + word]) return false;
+    }
+    return true;
+  }
+
+  private isFree(at: number): boolean {
+    return Number.isNaN(this.numbers[at * this.width]);
+  }
+
+  private rowAt(at: number): Row {
+    return [...this.numbers.subarray(at * this.width, (at + 1) * this.width)] as unknown as Row;
+  }
+
+  /** The rows that are kept, in a table where they leave at least half of the room free. */
+  private renew(): void {
+    const { digests, numbers, capacity, width } = this;
+    const kept: number[] = [];
+    for (let at = 0; at < capacity; at += 1) if (!this.isFree(at) && this.isKept(this.rowAt(at))) kept.push(at);
+    this.capacity = SMALLEST;
+    while (this.capacity < kept.length * 2) this.capacity *= 2;
+    this.size = 0;
+    this.digests = new Uint32Array(this.capacity * WORDS);
+    this.numbers = new Float64Array(this.capacity * width).fill(Number.NaN);
+    for (const at of kept) this.put(digests, at * WORDS, numbers.subarray(at * width, (at + 1) * width));
+  }
+}
+
+function digestOf(text: string): Uint32Array {
+  const digest = hash('sha256', text, 'buffer');
+  return Uint32Array.of(...[0, 4, 8, 12].map((byte) => digest.readUInt32LE(byte)));
+}

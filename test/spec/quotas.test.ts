@@ -1,0 +1,58 @@
+import type { ControlEvent } from '../../src/model/control-events.js';
+import { emptyFold, foldRecord } from '../../src/model/control-fold.js';
+import { QUOTAS, type Quotas, refuseOverQuota, USUAL_QUOTAS } from '../../src/model/quotas.js';
+import { at, recordOf } from './decider.js';
+import { account, type Decision, group, invited, org, past, policy, user } from './past.js';
+
+/** What becomes of the last of the decisions under these quotas. */
+function refusal(quotas: Partial<Quotas>, ...decisions: readonly Decision[]): unknown {
+  const events = past(...decisions);
+  const before = past(...decisions.slice(0, -1));
+  return judged(quotas, before, events.slice(before.length));
+}
+
+function judged(quotas: Partial<Quotas>, before: readonly ControlEvent[], events: readonly ControlEvent[]): unknown {
+  const fold = emptyFold();
+  foldRecord(fold, recordOf('before', before, {}), at(0));
+  try {
+    refuseOverQuota(fold, events, { ...USUAL_QUOTAS, ...quotas });
+    return undefined;
+  } catch (error) {
+    return error;
+  }
+}
+
+const [ann, bob] = [user('ann@example.com'), user('bob@example.com')];
+
+describe('quotas', () => {
+  it.each<[keyof typeof QUOTAS, number, readonly Decision[]]>([
+    ['user', 1, [org, ...ann, ...bob]],
+    ['group', 3, [org, group('one'), group('two')]],
+    ['serviceaccount', 1, [org, account('one')]],
+    ['policy', 2, [org, policy('one', [], [])]],
+    ['invitation', 1, [org, invited('ann@example.com'), invited('bob@example.com')]],
+  ])('refuse one %s too many, and take as many as the limit says', (kind, most, decisions) => {
+    const { setting, plural } = QUOTAS[kind];
+    expect(refusal({ [kind]: most }, ...decisions)).toMatchObject({
+      code: 'quota_exceeded',
+      message: `organization acme may have ${most} ${plural} (${setting}); delete some, or ask the operator to raise the limit`,
+    });
+    expect(refusal({ [kind]: most + 1 }, ...decisions)).toBeUndefined();
+  });
+
+  it('refuse an organization too many', () => {
+    const events = past(org);
+    const other = JSON.parse(JSON.stringify(events).replaceAll('acme', 'globex')) as ControlEvent[];
+    expect(judged({ org: 1 }, events, other)).toMatchObject({ code: 'quota_exceeded' });
+    expect(judged({ org: 2 }, events, other)).toBeUndefined();
+  });
+
+  it('leave out what the service itself makes', () => {
+    expect(refusal({ group: 1, policy: 1, serviceaccount: 1 }, org)).toBeUndefined();
+  });
+
+  it('refuse no change that leaves as many as there were, also above the limit', () => {
+    const decisions = [org, invited('ann@example.com'), invited('bob@example.com'), invited('ann@example.com')];
+    expect(refusal({ invitation: 1 }, ...decisions)).toBeUndefined();
+  });
+});
