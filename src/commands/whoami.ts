@@ -10,7 +10,7 @@ import { ControlState } from './control-state.js';
 const MOST_LINKS = 20;
 
 /** Where a permission holds: on all resources of its kind, or on so many, of which these are the first by their links. */
-export type Held = 'all' | { readonly total: number; readonly links: readonly string[] };
+type Held = 'all' | { readonly total: number; readonly links: readonly string[] };
 
 export interface Identity {
   readonly key: KeyState;

@@ -58,10 +58,10 @@ export interface KeyHolder {
 const NOUNS = { user: 'user', serviceaccount: 'service account' } as const;
 
 /** The link of the holder. Throws `not_found`. */
-export function keyHolderLink(read: Read, { org, kind, ref }: KeyHolder): string {
+function keyHolderLink(read: Read, { org, kind, ref }: KeyHolder): string {
   const link = memberLink(read, org, linkTo(org, kind, ref));
   if (link !== undefined) return link;
-  throw new ControlRefusal('not_found', `there is no ${NOUNS[kind]} ${ref} in this organization`);
+  throw new ControlRefusal('not_found', `there is no ${NOUNS[kind]} named ${ref} in this organization`);
 }
 
 export interface AddKey extends Occasion {
