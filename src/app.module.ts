@@ -4,6 +4,7 @@ import type { Clock } from './clock.js';
 import { ReportAccessHandler } from './commands/access-report.js';
 import { PublishAuditEventsHandler } from './commands/audit-publish.js';
 import { EditAuditContextHandler } from './commands/auditctx-edit.js';
+import { AuthorityCheck } from './commands/authority-check.js';
 import { TakeBackupHandler } from './commands/backup-take.js';
 import { CommandRunner } from './commands/command-runner.js';
 import { ControlChanges } from './commands/control-changes.js';
@@ -183,6 +184,7 @@ export class AppModule {
         { provide: READ_MODEL, useValue: parts.model },
         { provide: Waiters, useValue: parts.waiters },
         { provide: ControlState, useValue: parts.state },
+        { provide: AuthorityCheck, useValue: new AuthorityCheck(parts.state, parts.clock) },
         { provide: CommandRunner, useValue: parts.runner },
         { provide: Readiness, useValue: parts.readiness },
         { provide: Metrics, useValue: parts.metrics },

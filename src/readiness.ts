@@ -1,17 +1,27 @@
+import { setTimeout as delay } from 'node:timers/promises';
+import { coalesced } from './coalesced.js';
 import type { ControlState } from './commands/control-state.js';
+import type { Config } from './config.js';
+import { ControlError } from './errors.js';
 import type { Topic } from './event-log/event-log.js';
 import type { ProjectionRunner } from './projections/projection-runner.js';
+import { probe } from './read-model/probe.js';
 import type { Store } from './store.js';
+
+/** A read that takes longer is none: whoever asks whether the process is ready will not wait longer either. */
+const PROBE_MS = 2_000;
 
 /** Whether the process serves, and what it waits for. */
 export class Readiness {
   private stopping = false;
   private served = false;
+  private readonly probed = coalesced(() => this.unreadable());
 
   constructor(
-    private readonly store: Pick<Store, 'missing'>,
+    private readonly store: Pick<Store, 'missing' | 'model'>,
     private readonly state: ControlState,
     private readonly projections: ReadonlyMap<Topic, ProjectionRunner>,
+    private readonly roles: Config['roles'],
   ) {}
 
   get isStopping(): boolean {
@@ -32,6 +42,30 @@ export class Readiness {
       if (stalled !== undefined) missing.push(`the projection of ${topic} cannot write to the read model`);
     }
     return missing;
+  }
+
+  /**
+   * As `missing`, and for the role `api` also why reads are refused: by reading, in a look that begins after the call, so
+   * that no process calls itself ready which answers the next read with 503.
+   */
+  async check(): Promise<string[]> {
+    const missing = this.missing();
+    if (missing.length > 0 || !this.roles.has('api')) return missing;
+    const unreadable = await this.probed();
+    return unreadable === undefined ? this.missing() : [unreadable];
+  }
+
+  private async unreadable(): Promise<string | undefined> {
+    const late = new AbortController();
+    const inTime = delay(PROBE_MS, `the read model did not answer within ${PROBE_MS} ms`, { signal: late.signal });
+    try {
+      return await Promise.race([probe(this.store.model).then(() => undefined), inTime]);
+    } catch (error) {
+      if (error instanceof ControlError) return error.message;
+      throw error;
+    } finally {
+      late.abort();
+    }
   }
 
   /**

@@ -1,9 +1,8 @@
-import { mkdirSync } from 'node:fs';
 import { join } from 'node:path';
 import type { Logger } from 'pino';
 import type { Clock } from './clock.js';
 import { EmbeddedEventLog } from './event-log/embedded.js';
-import { StoreUnusable } from './event-log/event-log.js';
+import { preparePrivateFolder } from './private-folder.js';
 import { InProcessProgressFeed } from './progress/in-process.js';
 import { EmbeddedReadModel } from './read-model/embedded.js';
 import type { Retention } from './read-model/read-model.js';
@@ -17,7 +16,7 @@ export async function openEmbeddedStore(
   logger: Logger,
   started: AsyncDisposableStack,
 ): Promise<Store> {
-  prepareFolder(dataDir);
+  preparePrivateFolder(dataDir, logger);
   const log = await EmbeddedEventLog.open({ file: join(dataDir, 'log.db'), clock });
   started.defer(() => log.close());
   const file = join(dataDir, 'read-model.db');
@@ -31,14 +30,4 @@ export async function openEmbeddedStore(
   });
   started.defer(() => model.close());
   return { log, model, feed: new InProcessProgressFeed(), missing: () => [], run: () => [] };
-}
-
-function prepareFolder(folder: string): void {
-  try {
-    mkdirSync(folder, { recursive: true, mode: 0o700 });
-  } catch (error) {
-    throw new StoreUnusable(`${folder}: cannot be made: ${(error as Error).message}; check CONTROL_DATA_DIR`, {
-      cause: error,
-    });
-  }
 }

@@ -13,6 +13,7 @@ import { canonicalJson } from '../model/canonical-json.js';
 import { type Indexed, Waiters } from '../progress/waiters.js';
 import { CLOCK, CONFIG, EVENT_LOG, IDS, READ_MODEL } from '../tokens.js';
 import { inSpan } from '../tracing.js';
+import { AuthorityCheck, type Standing } from './authority-check.js';
 
 export interface PublishItem {
   /** Valid: the shape is checked before. */
@@ -25,11 +26,13 @@ export type Published =
   | { readonly id: string; readonly state: 'searchable' | 'recorded' }
   | { readonly error: ControlError };
 
+/** `standing`: what the publisher's access rests on. It is judged again right before the append. */
 export class PublishAuditEvents extends Command<Published[]> {
   constructor(
     readonly items: readonly PublishItem[],
     readonly mode: 'sync' | 'async',
     readonly from: Omit<Publication, 'id' | 'postedTime'>,
+    readonly standing: Standing,
   ) {
     super();
   }
@@ -61,7 +64,7 @@ interface Prepared {
 }
 
 /**
- * Appends events to the log and, in sync mode, waits until they are searchable. Answers one result an item, in order,
+ * Appends events to the log, if the publisher may still do so, and, in sync mode, waits until they are searchable. Answers one result an item, in order,
  * and only after the log has the items durably. Order: events of one resource keep the order of the items.
  */
 @CommandHandler(PublishAuditEvents)
@@ -69,6 +72,7 @@ export class PublishAuditEventsHandler implements ICommandHandler<PublishAuditEv
   constructor(
     private readonly waiters: Waiters,
     private readonly metrics: Metrics,
+    private readonly authorities: AuthorityCheck,
     @Inject(EVENT_LOG) private readonly log: EventLog,
     @Inject(READ_MODEL) private readonly model: IndexedEvents,
     @Inject(CLOCK) private readonly clock: Clock,
@@ -76,14 +80,22 @@ export class PublishAuditEventsHandler implements ICommandHandler<PublishAuditEv
     @Inject(CONFIG) private readonly config: Config,
   ) {}
 
-  async execute({ items, mode, from }: PublishAuditEvents): Promise<Published[]> {
+  async execute({ items, mode, from, standing }: PublishAuditEvents): Promise<Published[]> {
     const prepared = items.map((item) => this.prepare(item, mode, from));
-    const published = await inSpan('publish', { mode, events: items.length }, () => this.publish(prepared, mode));
+    const published = await inSpan('publish', { mode, events: items.length }, () =>
+      this.publish(prepared, mode, standing),
+    );
     for (const one of published) this.metrics.published(mode, 'error' in one ? one.error.code : one.state);
     return published;
   }
 
-  private async publish(prepared: readonly Prepared[], mode: 'sync' | 'async'): Promise<Published[]> {
+  private async publish(
+    prepared: readonly Prepared[],
+    mode: 'sync' | 'async',
+    standing: Standing,
+  ): Promise<Published[]> {
+    for (let wait = this.authorities.waitsFor(standing); wait; wait = this.authorities.waitsFor(standing)) await wait;
+    // Nothing gives way to other work from here to the append: no revocation is folded in between.
     let positions: Position[];
     const start = performance.now();
     try {

@@ -4,6 +4,7 @@ import { type Clock, isoTime } from '../clock.js';
 import type { Config } from '../config.js';
 import type { Ids } from '../ids.js';
 import { decideSetRetention, type SetRetention } from '../model/auditctx.js';
+import type { Authority } from '../model/authority.js';
 import type { Caller } from '../model/control-fold.js';
 import { isFound, Waiters } from '../progress/waiters.js';
 import { CLOCK, CONFIG, IDS } from '../tokens.js';
@@ -16,6 +17,7 @@ export class EditAuditContext extends Command<boolean> {
     readonly name: string,
     readonly edit: Pick<SetRetention, 'revise' | 'expected' | 'identity'>,
     readonly by: Caller,
+    readonly authority: Authority | undefined,
   ) {
     super();
   }
@@ -31,7 +33,7 @@ export class EditAuditContextHandler implements ICommandHandler<EditAuditContext
     @Inject(CONFIG) private readonly config: Config,
   ) {}
 
-  async execute({ org, name, edit, by }: EditAuditContext): Promise<boolean> {
+  async execute({ org, name, edit, by, authority }: EditAuditContext): Promise<boolean> {
     const at = isoTime(this.clock.now());
     const ids = { context: this.ids.next(), audit: this.ids.next() };
     const { position } = await this.runner.run({
@@ -39,6 +41,7 @@ export class EditAuditContextHandler implements ICommandHandler<EditAuditContext
       org,
       at,
       by,
+      authority,
       decide: (read) => decideSetRetention(read, { org, name, ...edit, at, ids }),
     });
     if (!position) return true;

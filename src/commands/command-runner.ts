@@ -1,12 +1,15 @@
 import { setTimeout as delay } from 'node:timers/promises';
+import { type Clock, systemClock } from '../clock.js';
 import { ControlError, validationFailed } from '../errors.js';
 import { controlEntry } from '../event-log/control-record.js';
 import type { EventLog, Position } from '../event-log/event-log.js';
+import type { Authority } from '../model/authority.js';
 import type { ControlEvent, Read } from '../model/control-events.js';
 import { type Caller, type ControlRecord, trackedRead } from '../model/control-fold.js';
 import { type Quotas, refuseOverQuota, USUAL_QUOTAS } from '../model/quotas.js';
 import { ControlRefusal } from '../model/refusal.js';
 import { refuseUsedKeys } from '../model/used-keys.js';
+import { AuthorityCheck, refusalOf } from './authority-check.js';
 import type { CommandOutcome, ControlState } from './control-state.js';
 
 /** How long a command tries again when other commands win. */
@@ -21,6 +24,8 @@ export interface ControlCommand {
   readonly org: string;
   readonly at: string;
   readonly by: Caller;
+  /** What the caller's access rests on: judged again with every decision, and never recorded. */
+  readonly authority?: Authority | undefined;
   /** Pure; called again on fresh state whenever another command got in between. Throws `ControlRefusal`. */
   readonly decide: (read: Read) => ControlEvent[];
 }
@@ -34,21 +39,29 @@ export interface Applied {
   readonly events: readonly ControlEvent[];
 }
 
+/** What the decision came to, and the versions that it rests on. */
+type Decision = Pick<ControlRecord, 'events' | 'expected'>;
+
 /**
  * Carries a command to its outcome: decide on the folded state, append one record that names the versions it rests on,
- * and let the log's order say whether it holds. Returns when the record is applied in this process's fold.
+ * and let the log's order say whether it holds. Returns when the record is applied in this process's fold. The caller's
+ * key and permissions are part of what a decision rests on: no record is applied after the log has taken them away.
  *
- * Throws the decision's refusal, `conflict` when others keep winning or the change is more than one record holds,
+ * Throws the decision's refusal, `unauthenticated` or `forbidden` if the caller has lost what the command needs, `conflict` when others keep winning or the change is more than one record holds,
  * `idempotency_conflict`, `log_unavailable`, or `outcome_unknown`: then a retry with the same command id tells.
  */
 export class CommandRunner {
   private readonly queues = new Map<string, Promise<unknown>>();
+  private readonly authorities: AuthorityCheck;
 
   constructor(
     private readonly log: EventLog,
     private readonly state: ControlState,
     private readonly quotas: Quotas = USUAL_QUOTAS,
-  ) {}
+    clock: Clock = systemClock,
+  ) {
+    this.authorities = new AuthorityCheck(state, clock);
+  }
 
   run(command: ControlCommand): Promise<Applied> {
     const before = this.queues.get(command.org) ?? Promise.resolve();
@@ -80,19 +93,20 @@ export class CommandRunner {
   /** Undefined when another command came first. */
   private async attempt(command: ControlCommand): Promise<Applied | undefined> {
     const earlier = await this.state.applied(command.id);
-    if (earlier) return appliedAs(command, earlier);
-    const { read, expected } = trackedRead(this.state.fold);
-    const events = await this.decide(command, read);
-    if (!events) return undefined;
-    if (events.length === 0) return { events, ...this.state.last };
+    if (earlier) {
+      // No record of this retry will be void, so it is the confirmed state that tells whether the caller may still see it.
+      if (command.authority) await this.authorities.confirmed(command.authority);
+      return appliedAs(command, earlier);
+    }
+    const decision = this.decide(command);
+    if (decision instanceof ControlRefusal || decision.events.length === 0) return this.confirmed(command);
     const { id, requestHash, at, by } = command;
     const record: ControlRecord = {
       commandId: id,
       ...(requestHash !== undefined && { requestHash }),
       at,
       by,
-      expected: expected(events),
-      events,
+      ...decision,
     };
     const outcome = await this.state.outcome(record, this.append(record), DECIDE_MS);
     if (outcome === 'void') return undefined;
@@ -102,30 +116,38 @@ export class CommandRunner {
   }
 
   /**
-   * A refusal, or that nothing has to change, holds only if it also holds on everything that the log has by now. Undefined
-   * when it does not.
+   * What holds for all commands is checked here, on the state that the decision saw. All in one turn: what is folded later must not count among the
+   * versions that the decision rests on.
    */
-  private async decide(command: ControlCommand, read: Read): Promise<ControlEvent[] | undefined> {
-    const first = this.attempted(command, read);
-    if (!(first instanceof ControlRefusal) && first.length > 0) return first;
-    await this.state.confirm();
-    if (this.state.knows(command.id)) return undefined;
-    const again = this.attempted(command, this.state.read);
-    if (again instanceof ControlRefusal) throw errorOf(again);
-    return again.length > 0 ? undefined : again;
-  }
-
-  /** What holds for all commands is checked here, on the state that the decision saw. */
-  private attempted(command: ControlCommand, read: Read): ControlEvent[] | ControlRefusal {
+  private decide(command: ControlCommand): Decision | ControlRefusal {
+    const { read, expected } = trackedRead(this.state.fold);
     try {
+      this.checkAuthority(command, read);
       const events = command.decide(read);
       refuseUsedKeys(this.state.fold, events);
       refuseOverQuota(this.state.fold, events, this.quotas);
-      return events;
+      return { events, expected: expected(events) };
     } catch (error) {
       if (error instanceof ControlRefusal) return error;
       throw error;
     }
+  }
+
+  private checkAuthority({ authority }: ControlCommand, read: Read): void {
+    const { refused } = (authority && this.authorities.judge(authority, read)) ?? {};
+    if (refused) throw new ControlRefusal(refused, refusalOf(refused).message);
+  }
+
+  /**
+   * A refusal, or that nothing has to change, holds only if it also holds on everything that the log has by now. Undefined
+   * when it does not.
+   */
+  private async confirmed(command: ControlCommand): Promise<Applied | undefined> {
+    await this.state.confirm();
+    if (this.state.knows(command.id)) return undefined;
+    const decision = this.decide(command);
+    if (decision instanceof ControlRefusal) throw errorOf(decision);
+    return decision.events.length > 0 ? undefined : { events: [], ...this.state.last };
   }
 
   /** Resolves also when the append may or may not have happened: the fold will tell. */

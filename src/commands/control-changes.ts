@@ -3,6 +3,7 @@ import { Inject, Injectable } from '@nestjs/common';
 import { type Clock, isoTime } from '../clock.js';
 import type { Config } from '../config.js';
 import { type Ids, keyedId } from '../ids.js';
+import type { Authority } from '../model/authority.js';
 import { canonicalJson } from '../model/canonical-json.js';
 import type { ControlEvent, Read, States } from '../model/control-events.js';
 import type { Caller } from '../model/control-fold.js';
@@ -16,6 +17,8 @@ import { ControlState } from './control-state.js';
 export interface ChangeRequest {
   readonly org: string;
   readonly by: Caller;
+  /** What the caller's access rests on; undefined for the root key, and where a code stands in for a key. */
+  readonly authority: Authority | undefined;
   readonly idempotencyKey?: string;
   /** The method and path of a request with an Idempotency-Key, and its body: the same for a retry. */
   readonly request?: { readonly path: string; readonly body: unknown };
@@ -59,7 +62,7 @@ export class ControlChanges {
     decide: (read: Read, occasion: Occasion) => ControlEvent[],
     commandId = this.commandId(change),
   ): Promise<Change> {
-    const { org, by, idempotencyKey, request } = change;
+    const { org, by, authority, idempotencyKey, request } = change;
     const occasion = this.occasion();
     const { events, position } = await this.runner.run({
       id: commandId,
@@ -67,6 +70,7 @@ export class ControlChanges {
       org,
       at: occasion.at,
       by,
+      authority,
       decide: (read) => decide(read, occasion),
     });
     if (!position) return { commandId, events, searchable: true };

@@ -14,6 +14,7 @@ import {
   readFold,
   versionOf,
 } from '../model/control-fold.js';
+import { authzStream } from '../model/streams.js';
 import { untilDone } from '../retry.js';
 
 /** How long it may take until the state is confirmed. */
@@ -108,7 +109,7 @@ export class ControlState {
 
   /** What anyone may do in the organization, by the state at this moment. */
   rules(org: string): AccessRules {
-    const version = versionOf(this.fold, `authz/${org}`);
+    const version = versionOf(this.fold, authzStream(org));
     const known = this.accessRules.get(org);
     if (known?.version === version) return known.rules;
     const rules = new AccessRules(this.read, org);

@@ -7,6 +7,7 @@ import { type Ids, timeOf } from '../ids.js';
 import type { Metrics } from '../metrics.js';
 import type { Principal } from '../model/access.js';
 import { type AuditEvent, recordedEvent, SERVICE_CONTEXT } from '../model/audit-event.js';
+import { publisherOf } from '../model/publisher.js';
 
 /** Of one organization, in one process. */
 const A_SECOND = 10;
@@ -72,7 +73,16 @@ export class DeniedAttempts {
         result: DENIED,
         context: { eventSource: 'control' },
       },
-      { id, postedTime: isoTime(timeOf(id)), org, contextName: SERVICE_CONTEXT, remoteIp, requestId, subject },
+      {
+        id,
+        postedTime: isoTime(timeOf(id)),
+        org,
+        contextName: SERVICE_CONTEXT,
+        remoteIp,
+        requestId,
+        publisher: publisherOf(principal, remoteIp),
+        subject,
+      },
     );
     void this.record(event);
   }

@@ -168,9 +168,14 @@ export class AcceptInvitationHandler implements ICommandHandler<AcceptInvitation
       keyHash: keyHash(key),
       ...(mostDays !== undefined && { mostDays }),
     };
-    const by = { name, ...from, ...(await this.accepting(acceptance, codeHash, id)) };
+    const by = { name, keyId: invitation, ...from, ...(await this.accepting(acceptance, codeHash, id)) };
     const { events, searchable } = await this.changes.make(
-      { org, by, ...(idempotencyKey !== undefined && { idempotencyKey, request: { path, body: { code, name } } }) },
+      {
+        org,
+        by,
+        authority: undefined,
+        ...(idempotencyKey !== undefined && { idempotencyKey, request: { path, body: { code, name } } }),
+      },
       (read, occasion) => decideAcceptInvitation(read, { ...occasion, ...accepted }),
       id,
     );

@@ -28,7 +28,6 @@ export class AddKey extends Command<IssuedKey> {
     readonly request: ChangeRequest,
     readonly holder: KeyHolder,
     readonly wanted: WantedKey,
-    readonly asker?: Asker,
   ) {
     super();
   }
@@ -42,10 +41,11 @@ export class AddKeyHandler implements ICommandHandler<AddKey> {
     @Inject(CONFIG) private readonly config: Config,
   ) {}
 
-  async execute({ request, holder, wanted, asker }: AddKey): Promise<IssuedKey> {
+  async execute({ request, holder, wanted }: AddKey): Promise<IssuedKey> {
     const { keyMaxDays: mostDays } = this.config;
     const commandId = this.changes.commandId(request);
     const key = request.idempotencyKey === undefined ? this.secrets.random() : this.secrets.derived(commandId);
+    const asker = askerOf(request);
     const limits = { ...(asker && { asker }), ...(mostDays !== undefined && { mostDays }) };
     const { events, searchable } = await this.changes.make(
       request,
@@ -54,6 +54,11 @@ export class AddKeyHandler implements ICommandHandler<AddKey> {
     );
     return { state: this.secrets.issuedKey(events, key), searchable, key };
   }
+}
+
+/** Who asks, and by which key; undefined where no key does. */
+function askerOf({ by: { link }, authority }: ChangeRequest): Asker | undefined {
+  return link !== undefined && authority ? { link, keyHash: authority.keyHash } : undefined;
 }
 
 export class RemoveKey extends Command<void> {

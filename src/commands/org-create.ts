@@ -41,6 +41,7 @@ export class CreateOrgHandler implements ICommandHandler<CreateOrg> {
     const change = {
       org: name,
       by,
+      authority: undefined,
       ...(idempotencyKey !== undefined && { idempotencyKey, request: { path: 'POST /org', body: org } }),
     };
     // Not by the organization's name: the same key with another name is another request.

@@ -40,13 +40,14 @@ export function auditEventOf({ headers: { v, hash }, value }: LogRecord): { even
 
 const SEARCHED = new CompactJson([
   ...['id', 'eventTime', 'requestId', 'context.org', 'context.name'],
-  ...['context.location', 'context.gvcAlias', 'context.podId', 'resource.id', 'resource.name', 'resource.type'],
-  ...['subject.email', 'action.type', 'result.status'],
+  ...['context.location', 'context.gvcAlias', 'context.podId', 'context.publisher.link'],
+  ...['resource.id', 'resource.name', 'resource.type', 'subject.email', 'action.type', 'result.status'],
 ]);
 
 /** Of a record as this service writes it, nearly always; parsing tells what is not found here. */
 function searchedIn(json: Buffer): SearchedEvent | undefined {
-  const [id, eventTime, requestId, org, name, location, gvcAlias, podId, ...others] = SEARCHED.textsIn(json) ?? [];
+  const [id, eventTime, requestId, org, name, location, gvcAlias, podId, publisher, ...others] =
+    SEARCHED.textsIn(json) ?? [];
   const [resourceId, resourceName, resourceType, email, actionType, status] = others;
   if (id === undefined || !isTime(eventTime) || org === undefined || name === undefined) return undefined;
   if (resourceId === undefined && resourceName === undefined && resourceType === undefined) return undefined;
@@ -54,7 +55,7 @@ function searchedIn(json: Buffer): SearchedEvent | undefined {
     id,
     eventTime,
     requestId,
-    context: { org, name, location, gvcAlias, podId },
+    context: { org, name, location, gvcAlias, podId, publisher: { link: publisher } },
     resource: { id: resourceId, name: resourceName, type: resourceType },
     subject: { email },
     action: { type: actionType },

@@ -1,15 +1,15 @@
 import { RouteConfig } from '@nestjs/platform-fastify';
 import type { FastifyReply, FastifyRequest, HookHandlerDoneFunction, RouteOptions } from 'fastify';
 import type { Clock } from '../clock.js';
+import { AuthorityCheck, forbidden, refusalOf, type Standing, unauthenticated } from '../commands/authority-check.js';
 import type { ControlState } from '../commands/control-state.js';
 import type { DeniedAttempts } from '../commands/denied-attempts.js';
 import { keyHash } from '../commands/key-secrets.js';
-import { ControlError } from '../errors.js';
+import type { ControlError } from '../errors.js';
 import { type Principal, principalOf, type Reach } from '../model/access.js';
-import { linkTo } from '../model/links.js';
+import type { Authority } from '../model/authority.js';
 import type { PermissionName, TargetKind } from '../model/permission.js';
-import { userOf } from '../model/principals.js';
-import { userLink } from '../model/user.js';
+import { keyStream } from '../model/streams.js';
 import { STATUSES } from './statuses.js';
 
 /** A permission on resources of a kind, and on which of them the route needs it. */
@@ -35,6 +35,8 @@ declare module 'fastify' {
     principal: Principal | null;
     /** Of a route that needs a permission on some resources: on which the caller has it. */
     reach: Reach;
+    /** What the access of a principal rests on, as it was judged last; null where no principal is asked for. */
+    standing: Standing | null;
     /** What the caller was refused for want of, where the route does not say it. */
     missing: Pick<Needed, 'kind' | 'permission'> | null;
   }
@@ -89,17 +91,22 @@ export function requireAccess(route: RouteOptions): void {
 }
 
 /**
- * Checks every request before its body is read. A refusal, and what a list leaves out, rest on state that was confirmed
- * with the log after the request came in, so a key that was just made works at once, and so does what a policy just
- * granted; all else rests on state that was confirmed a moment ago.
+ * Checks every request before its body is read, and again when the body is there: whoever lost the key or the permission
+ * meanwhile is refused. A refusal, and what a list leaves out, rest on state that was confirmed with the log after the
+ * request came in, so a key that was just made works at once, and so does what a policy just granted; all else rests on
+ * state that was confirmed a moment ago.
  */
 export class AccessCheck {
+  private readonly authorities: AuthorityCheck;
+
   constructor(
     private readonly state: ControlState,
     private readonly denied: DeniedAttempts,
     private readonly clock: Clock,
     private readonly rootKeyHash: string,
-  ) {}
+  ) {
+    this.authorities = new AuthorityCheck(state, clock);
+  }
 
   readonly hook = (request: FastifyRequest, _reply: FastifyReply, done: HookHandlerDoneFunction): void => {
     const access = request.routeOptions.config.access;
@@ -107,63 +114,88 @@ export class AccessCheck {
     if (access === undefined || access === 'public' || access === 'invited') return done();
     const hash = presentedKeyHash(request.headers.authorization);
     if (hash === undefined) return done(unauthenticated());
+    this.check(request, access, hash, done);
+  };
+
+  /** For when the body is there. The root key has no standing: it is good as long as the process runs. */
+  readonly hookAgain = (request: FastifyRequest, _reply: FastifyReply, done: HookHandlerDoneFunction): void => {
+    const { standing } = request;
+    if (!standing || this.authorities.isUnchanged(standing)) return done();
+    this.check(request, request.routeOptions.config.access as Checked, standing.authority.keyHash, done);
+  };
+
+  private check(request: FastifyRequest, access: Checked, hash: string, done: HookHandlerDoneFunction): void {
     if (this.state.isFresh && !this.refusal(request, access, hash) && !leavesOut(request, access)) return done();
     this.state.confirm().then(
       () => done(this.refusal(request, access, hash)),
       (error) => done(error),
     );
-  };
+  }
 
   private refusal(request: FastifyRequest, access: Checked, hash: string): ControlError | undefined {
     // Both are hashes of 256 random bits: how far they agree tells nothing about the key.
     const root = hash === this.rootKeyHash;
-    const principal = root ? undefined : principalOf(this.state.read, hash, this.clock.now());
-    request.principal = principal ?? null;
-    if (access === 'keyed') return root || principal ? undefined : unauthenticated();
-    if (access === 'root') {
-      if (root) return undefined;
-      return principal ? forbidden() : unauthenticated();
+    request.standing = null;
+    if (access === 'root' || root) {
+      const principal = root ? undefined : principalOf(this.state.read, hash, this.clock.now());
+      request.principal = principal ?? null;
+      if (root && (access === 'root' || access === 'keyed')) return undefined;
+      return root || principal ? forbidden() : unauthenticated();
     }
-    if (root) return forbidden();
-    if (!principal) return unauthenticated();
-    const { org } = request.params as { org: string };
-    if (principal.org !== org) return forbidden();
-    return access === 'member' || this.mayDo(request, access, principal) ? undefined : forbidden();
+    const authority = this.authorityFor(request, access, hash);
+    const { principal, refused, reach } = this.authorities.judge(authority);
+    request.principal = principal ?? null;
+    request.reach = reach;
+    if (refused || !principal) return refusalOf(refused ?? 'unauthenticated');
+    request.standing = this.authorities.standing(authority, principal, reach);
+    return undefined;
+  }
+
+  private authorityFor(request: FastifyRequest, access: Exclude<Checked, 'root'>, keyHash: string): Authority {
+    const params = request.params as Record<string, string>;
+    const { org = '' } = params;
+    // Its own organization: the path names none.
+    if (access === 'keyed') return { org: this.state.read(keyStream(keyHash))?.org ?? '', keyHash, needs: [] };
+    if (access === 'member') return { org, keyHash, needs: [] };
+    const { kind, permission, on, orSelf = false } = access;
+    const where = on === 'all' || on === 'some' ? on : { ref: params[on] ?? '', orSelf };
+    return { org, keyHash, needs: [{ kind, permission, on: where }] };
   }
 
   /**
    * For a permission that only the body tells the need of, on a resource of the caller's organization: throws `forbidden`,
-   * as the guard of a route would answer.
+   * as the guard of a route would answer. From then on the request rests on this permission too.
    */
   async require(request: FastifyRequest, kind: TargetKind, permission: PermissionName, ref: string): Promise<void> {
-    const { principal } = request;
-    if (!principal) throw new Error('only a principal of an organization has permissions');
-    const { org, link } = principal;
-    const has = () => {
-      const reach = this.state.rules(org).reach(link, kind, permission);
-      return reach === 'all' || reach.has(this.targetOf(org, kind, ref));
-    };
-    if (this.state.isFresh && has()) return;
-    await this.state.confirm();
-    if (has()) return;
-    request.missing = { kind, permission };
-    throw forbidden();
+    const { standing } = request;
+    if (!standing) throw new Error('only a principal of an organization has permissions');
+    const { authority, principal, reach } = standing;
+    const wider = { ...authority, needs: [...authority.needs, { kind, permission, on: { ref } }] };
+    if (!this.state.isFresh || this.authorities.judge(wider).refused) {
+      await this.state.confirm();
+      const { refused } = this.authorities.judge(wider);
+      if (refused) {
+        request.missing = { kind, permission };
+        throw refusalOf(refused);
+      }
+    }
+    request.standing = this.authorities.standing(wider, principal, reach);
   }
 
-  private mayDo(request: FastifyRequest, { kind, permission, on, orSelf }: Needed, { org, link }: Principal): boolean {
-    const reach = this.state.rules(org).reach(link, kind, permission);
-    request.reach = reach;
-    if (reach === 'all') return true;
-    if (on === 'all') return false;
-    if (on === 'some') return reach.size > 0;
-    const target = this.targetOf(org, kind, (request.params as Record<string, string>)[on] ?? '');
-    return reach.has(target) || (orSelf === true && target === link);
-  }
-
-  /** The link under which policies name the resource. */
-  private targetOf(org: string, kind: TargetKind, ref: string): string {
-    const user = kind === 'user' ? userOf(this.state.read, org, ref) : undefined;
-    return user ? userLink(org, user.email) : linkTo(org, kind, ref);
+  /**
+   * For each further page of an answer: rejects as a request would be refused now, also if the caller may see less than
+   * when it began.
+   */
+  async requireStill(request: FastifyRequest): Promise<void> {
+    const { standing, log } = request;
+    if (!standing) return;
+    try {
+      request.standing = await this.authorities.requireWhole(standing);
+    } catch (error) {
+      const { code } = error as Partial<ControlError>;
+      log.warn({ code, principal: standing.principal.link }, 'an answer was cut: the caller may not read on');
+      throw error;
+    }
   }
 
   /** What an authenticated caller may not do is told to the auditors, wherever it was found out. */
@@ -195,12 +227,4 @@ function presentedKeyHash(header: string | undefined): string | undefined {
   if (header === undefined) return undefined;
   const key = /^bearer /i.test(header) ? header.slice('bearer '.length).trim() : header.trim();
   return key === '' || key.length > 1024 ? undefined : keyHash(key);
-}
-
-function unauthenticated(): ControlError {
-  return new ControlError('unauthenticated', 'send a valid key as "Authorization: Bearer <key>"');
-}
-
-function forbidden(): ControlError {
-  return new ControlError('forbidden', 'this key may not do this here');
 }

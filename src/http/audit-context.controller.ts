@@ -6,7 +6,7 @@ import type { AuditContextSettings } from '../model/auditctx.js';
 import { GetAuditContext } from '../queries/auditctx-get.js';
 import { type AuditContext, ListAuditContexts } from '../queries/auditctx-list.js';
 import { Guarded, onOne, onSome } from './access.js';
-import { callerOf } from './caller.js';
+import { authorityOf, callerOf } from './caller.js';
 import { Documented } from './documented.js';
 import { AuditContextSettingsDto } from './dto/auditctx.js';
 import { compileShape } from './dto/compiled.js';
@@ -84,7 +84,9 @@ export class AuditContextController {
     const { org, contextName: name } = request.params as ContextPath;
     checkContext(name);
     const edit = replacementOf(request, SETTINGS);
-    const searchable = await this.commands.execute(new EditAuditContext(org, name, edit, callerOf(request)));
+    const authority = authorityOf(request);
+    const command = new EditAuditContext(org, name, edit, callerOf(request), authority);
+    const searchable = await this.commands.execute(command);
     reply.code(searchable ? 200 : 202);
     sendContext(reply, org, await this.queries.execute(new GetAuditContext(org, name)));
   }

@@ -23,7 +23,8 @@ export class AuditExportController {
 
   /**
    * NDJSON: one event a line, as it was recorded, and at last `{"kind":"exportend","count":N,"cursor":"..."}`. An answer
-   * without that line is not whole. The cursor goes on with what came later: here, or in the list in the order received.
+   * without that line is not whole. Access is judged again at every page: whoever may read less than at the beginning gets no
+   * more, and the connection is cut. The cursor goes on with what came later: here, or in the list in the order received.
    */
   @Get('-export')
   @Guarded(onSome('auditctx', 'readAudit'))
@@ -44,22 +45,47 @@ export class AuditExportController {
     const first = await pages.next();
     reply.header('content-type', 'application/x-ndjson');
     if (request.method === 'HEAD' || first.done) reply.send();
-    else sendStreamed(reply, Readable.from(lines(first.value, pages), { objectMode: false }), this.readiness);
+    else {
+      const text = lines(first.value, pages, () => request.server.access.requireStill(request));
+      sendStreamed(reply, Readable.from(text, { objectMode: false }), this.readiness);
+    }
   }
 }
 
-async function* lines(first: ExportPage, rest: AsyncIterable<ExportPage>): AsyncGenerator<string> {
+async function* lines(
+  first: ExportPage,
+  rest: AsyncIterable<ExportPage>,
+  stillAllowed: () => Promise<void>,
+): AsyncGenerator<string> {
   let { cursor } = first;
-  let count = first.items.length;
-  yield text(first);
+  let count = 0;
+  const pieces = async function* ({ items }: ExportPage) {
+    for (const piece of piecesOf(items)) {
+      await stillAllowed();
+      yield piece;
+    }
+  };
+  yield* pieces(first);
+  count += first.items.length;
   for await (const page of rest) {
+    yield* pieces(page);
     count += page.items.length;
     cursor = page.cursor;
-    yield text(page);
   }
+  await stillAllowed();
   yield `${JSON.stringify({ kind: 'exportend', count, cursor })}\n`;
 }
 
-function text({ items }: ExportPage): string {
-  return items.map((item) => `${item}\n`).join('');
+/** A page of large events is many pieces: what was handed over can no longer be held back. */
+const PIECE_CHARACTERS = 64 * 1024;
+
+function* piecesOf(items: readonly string[]): Generator<string> {
+  let piece = '';
+  for (const item of items) {
+    piece += `${item}\n`;
+    if (piece.length < PIECE_CHARACTERS) continue;
+    yield piece;
+    piece = '';
+  }
+  if (piece !== '') yield piece;
 }

@@ -8,7 +8,7 @@ import type { SentAuditEvent } from '../model/audit-event.js';
 import { CLOCK } from '../tokens.js';
 import { Guarded, onOne } from './access.js';
 import { type BulkBody, type BulkItem, bulkItems } from './bulk-items.js';
-import { publicationOf } from './caller.js';
+import { publicationOf, standingOf } from './caller.js';
 import { Documented, ref } from './documented.js';
 import { AuditPublishDto } from './dto/audit-list.js';
 import { compileShape } from './dto/compiled.js';
@@ -52,7 +52,12 @@ export class AuditPublishController {
     const mode = modeOf(request);
     const idempotencyKey = checkIdempotencyKey(request);
     const item = { event: this.eventOf(request.body), ...(idempotencyKey !== undefined && { idempotencyKey }) };
-    const command = new PublishAuditEvents([item], mode, { ...publicationOf(request), contextName });
+    const command = new PublishAuditEvents(
+      [item],
+      mode,
+      { ...publicationOf(request), contextName },
+      standingOf(request),
+    );
     const [published] = await this.commands.execute(command);
     if (!published) throw new Error('a publish of one event has one result');
     if ('error' in published) throw published.error;
@@ -85,7 +90,12 @@ export class AuditPublishController {
     refuseIdempotencyKey(request);
     const items = bulkItems(bulkBodyOf(request.body), this.clock.now());
     const sound = items.filter((item): item is PublishItem => !(item instanceof ControlError));
-    const command = new PublishAuditEvents(sound, mode, { ...publicationOf(request), contextName });
+    const command = new PublishAuditEvents(
+      sound,
+      mode,
+      { ...publicationOf(request), contextName },
+      standingOf(request),
+    );
     const published = sound.length > 0 ? await this.commands.execute(command) : [];
     const refused = noneTaken(published);
     if (refused) throw refused;

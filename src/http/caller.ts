@@ -1,6 +1,9 @@
 import type { FastifyRequest } from 'fastify';
+import type { Standing } from '../commands/authority-check.js';
 import type { Publication } from '../model/audit-event.js';
+import type { Authority } from '../model/authority.js';
 import type { Caller } from '../model/control-fold.js';
+import { publisherOf, ROOT_KEY_ID } from '../model/publisher.js';
 
 declare module 'fastify' {
   interface FastifyRequest {
@@ -12,12 +15,23 @@ declare module 'fastify' {
 /** Who asks, for the record of a change. */
 export function callerOf(request: FastifyRequest): Caller {
   const { id: requestId, principal, remoteIp } = request;
-  if (!principal) return { name: 'root', requestId, remoteIp };
-  const { name, email, link } = principal;
-  return { name, ...(email !== undefined && { email }), link, requestId, remoteIp };
+  if (!principal) return { name: 'root', keyId: ROOT_KEY_ID, requestId, remoteIp };
+  const { name, email, link, keyId } = principal;
+  return { name, ...(email !== undefined && { email }), link, keyId, requestId, remoteIp };
 }
 
-/** The defaults that a published event takes from its request. */
+/** What the access of the request's principal rests on. */
+export function standingOf({ standing }: FastifyRequest): Standing {
+  if (!standing) throw new Error('the route asks for no principal');
+  return standing;
+}
+
+/** What a change rests on, to be judged with it; undefined for the root key, which nothing revokes. */
+export function authorityOf(request: FastifyRequest): Authority | undefined {
+  return request.routeOptions.config.access === 'root' ? undefined : standingOf(request).authority;
+}
+
+/** What a published event takes from its request: its publisher, and defaults. */
 export function publicationOf(request: FastifyRequest): Omit<Publication, 'id' | 'postedTime' | 'contextName'> {
   const { id: requestId, principal, remoteIp } = request;
   if (!principal) throw new Error('only a principal of an organization publishes');
@@ -25,6 +39,7 @@ export function publicationOf(request: FastifyRequest): Omit<Publication, 'id' |
     org: principal.org,
     remoteIp,
     requestId,
+    publisher: publisherOf(principal, remoteIp),
     subject: {
       name: principal.name,
       ...(principal.email !== undefined && { email: principal.email }),

@@ -1,4 +1,5 @@
 import { ControlError, ERRORS, validationFailed } from '../errors.js';
+import { SAFE_HEADERS } from './safe-headers.js';
 import { codeOfStatus, retryAfter, STATUSES } from './statuses.js';
 
 /** The Error body of the specification. */
@@ -19,6 +20,7 @@ export function errorBody(error: ControlError, requestId: string): ErrorBody {
 export function errorHeaders({ code }: ControlError): Record<string, string> {
   const seconds = retryAfter(code);
   return {
+    ...SAFE_HEADERS,
     'content-type': 'application/json; charset=utf-8',
     ...(seconds !== undefined && { 'retry-after': String(seconds) }),
     ...(code === 'unauthenticated' && { 'www-authenticate': 'Bearer' }),

@@ -15,12 +15,12 @@ export class HealthController {
     return { status: 'ok' };
   }
 
-  /** 200 when everything that was recorded is served; else 503 with what is missing. */
+  /** 200 when everything that was recorded is served, and reads are answered; else 503 with what is missing. */
   @Get('ready')
   @Guarded('public')
   @Documented({ summary: 'Everything that was recorded is served', answers: { 200: 'Health' }, errors: [] }, true)
-  ready(): { status: string } {
-    const missing = this.readiness.missing();
+  async ready(): Promise<{ status: string }> {
+    const missing = await this.readiness.check();
     if (missing.length > 0) throw new ControlError('not_ready', missing.join('; '), { missing });
     return { status: 'ok' };
   }

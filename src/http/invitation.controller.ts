@@ -66,9 +66,9 @@ export class InvitationController {
   async invite(@Req() request: FastifyRequest, @Res() reply: FastifyReply): Promise<void> {
     checkQuery(noParameters, request);
     const { emails, group } = checkBody<InviteUsersDto>(inviteFaults, request.body);
-    const change = changeRequest(request);
     // Who could invite into any group could become whatever its members are.
     if (group !== undefined) await request.server.access.require(request, 'group', 'edit', group);
+    const change = changeRequest(request);
     const addresses = emails.map((email) => email.toLowerCase());
     const { outcomes, searchable } = await this.commands.execute(new InviteUsers(change, addresses, group));
     const invitations = [...outcomes].filter(([, outcome]) => typeof outcome === 'string');

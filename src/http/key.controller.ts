@@ -135,8 +135,7 @@ export class KeyController {
     const { description, expires } = checkBody<AddKeyDto>(addKeyFaults, request.body);
     const until = expires === undefined ? undefined : parseInstant(expires);
     const wanted = { description, ...(until !== undefined && { expires: isoTime(until) }) };
-    const { principal } = request;
-    const command = new AddKey(changeRequest(request), holderOf(request, kind), wanted, principal ?? undefined);
+    const command = new AddKey(changeRequest(request), holderOf(request, kind), wanted);
     sendIssuedKey(reply, await this.commands.execute(command));
   }
 

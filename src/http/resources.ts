@@ -9,7 +9,7 @@ import type { ViewKind } from '../model/views.js';
 import { GetResource } from '../queries/resource-get.js';
 import { ListResources } from '../queries/resource-list.js';
 import { QueryResources } from '../queries/resource-query.js';
-import { callerOf } from './caller.js';
+import { authorityOf, callerOf } from './caller.js';
 import { compileShape } from './dto/compiled.js';
 import { ResourceListDto } from './dto/resource.js';
 import { preconditionOf } from './preconditions.js';
@@ -91,10 +91,11 @@ export async function deleteResource(
 export function changeRequest(request: FastifyRequest): ChangeRequest {
   const { org } = request.params as OrgPath;
   const by = callerOf(request);
+  const authority = authorityOf(request);
   const idempotencyKey = request.method === 'POST' ? checkIdempotencyKey(request) : undefined;
-  if (idempotencyKey === undefined) return { org, by };
+  if (idempotencyKey === undefined) return { org, by, authority };
   const body = isDocument(request.body) ? request.body.value : null;
-  return { org, by, idempotencyKey, request: { path: `${request.method} ${request.url}`, body } };
+  return { org, by, authority, idempotencyKey, request: { path: `${request.method} ${request.url}`, body } };
 }
 
 /** `limit` and `cursor` of a list. */

@@ -1,4 +1,5 @@
 import { parseInstant } from './instant.js';
+import type { Publisher } from './publisher.js';
 
 /** A JSON object whose members the service neither reads nor indexes. */
 type Json = Readonly<Record<string, unknown>>;
@@ -25,6 +26,8 @@ interface AuditContext {
   readonly location?: string;
   readonly gvcAlias?: string;
   readonly podId?: string;
+  /** Events that were recorded before the service set it have none. */
+  readonly publisher?: Partial<Publisher>;
   readonly data?: Json;
 }
 
@@ -53,6 +56,7 @@ export interface SearchedEvent {
     readonly location?: string | undefined;
     readonly gvcAlias?: string | undefined;
     readonly podId?: string | undefined;
+    readonly publisher?: { readonly link?: string | undefined };
   };
   readonly subject?: { readonly email?: string | undefined };
   readonly action?: { readonly type?: string | undefined };
@@ -67,6 +71,7 @@ export interface Publication {
   readonly contextName: string;
   readonly remoteIp: string;
   readonly requestId: string;
+  readonly publisher: Publisher;
   readonly subject: { readonly name: string; readonly email?: string; readonly data?: Json };
 }
 
@@ -80,7 +85,7 @@ export const CONTEXT_NAME_PATTERN = '^[A-Za-z0-9][A-Za-z0-9._-]{0,127}$';
  * is as it was sent. `eventTime` must be valid.
  */
 export function recordedEvent(sent: SentAuditEvent, publication: Publication): AuditEvent {
-  const { id, postedTime, org, contextName, remoteIp, requestId, subject } = publication;
+  const { id, postedTime, org, contextName, remoteIp, requestId, publisher, subject } = publication;
   const { id: _sentId, receivedTime: _sentTime, ...rest } = sent;
   return {
     id,
@@ -88,7 +93,7 @@ export function recordedEvent(sent: SentAuditEvent, publication: Publication): A
     eventTime: sent.eventTime === undefined ? postedTime : inUtc(sent.eventTime),
     postedTime,
     requestId: sent.requestId ?? requestId,
-    context: { remoteIp, ...sent.context, org, name: contextName },
+    context: { remoteIp, ...sent.context, org, name: contextName, publisher },
     subject: sent.subject ?? subject,
   };
 }
@@ -117,6 +122,7 @@ export function auditFields(event: SearchedEvent): Record<string, string | numbe
     location: context.location,
     gvcAlias: context.gvcAlias,
     podId: context.podId,
+    publisher: context.publisher?.link,
     actionType: action?.type,
     subjectEmail: subject?.email,
     requestId: event.requestId,

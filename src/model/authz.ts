@@ -1,3 +1,5 @@
+import { authzStream } from './streams.js';
+
 /** Bumped by every change of what anyone in an organization may do: decisions that rest on permissions read it. */
 export interface AuthzState {
   readonly changes: number;
@@ -9,7 +11,7 @@ export interface AuthzEvent {
 }
 
 export function authzChanged(org: string): AuthzEvent {
-  return { type: 'authz-changed', stream: `authz/${org}` };
+  return { type: 'authz-changed', stream: authzStream(org) };
 }
 
 export function evolveAuthz(state: AuthzState | undefined, _event: AuthzEvent): AuthzState {

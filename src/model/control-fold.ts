@@ -31,6 +31,8 @@ export interface Caller {
   readonly email?: string;
   /** Absent for the root key, which belongs to no organization. */
   readonly link?: string;
+  /** As in `Publisher`. Records from before publishers were recorded have none. */
+  readonly keyId?: string;
   readonly requestId: string;
   readonly remoteIp: string;
 }

@@ -8,9 +8,11 @@ export class ControlRefusal extends Error {
       | 'builtin_resource'
       | 'builtin_tag'
       | 'conflict'
+      | 'forbidden'
       | 'not_found'
       | 'precondition_failed'
       | 'quota_exceeded'
+      | 'unauthenticated'
       | 'validation_failed',
     message: string,
     /** Of `validation_failed`: what is wrong where. */

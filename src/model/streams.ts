@@ -38,3 +38,8 @@ export function domainStream(name: string): `domain/${string}` {
 export function keyStream(hash: string): `key/${string}` {
   return `key/${hash}`;
 }
+
+/** Its version counts the changes of what anyone in the organization may do. */
+export function authzStream(org: string): `authz/${string}` {
+  return `authz/${org}`;
+}

@@ -4,6 +4,7 @@ import { type AuditEvent, auditFields, SERVICE_CONTEXT } from '../model/audit-ev
 import { type ControlEvent, kindOfStream, type Read, type States } from '../model/control-events.js';
 import { type Caller, type ControlRecord, emptyFold, foldRecord, readFold } from '../model/control-fold.js';
 import { parseLink } from '../model/links.js';
+import { publisherOf } from '../model/publisher.js';
 import { serviceAccountStream } from '../model/streams.js';
 import { publicPart, refOf, type ViewKind, viewOf } from '../model/views.js';
 import type { Place, Write } from '../read-model/document.js';
@@ -94,7 +95,7 @@ function auditWrite(
     eventTime: at,
     postedTime: at,
     requestId: by.requestId,
-    context: { org, name: SERVICE_CONTEXT, remoteIp: by.remoteIp, eventSource: 'control' },
+    context: { org, name: SERVICE_CONTEXT, remoteIp: by.remoteIp, eventSource: 'control', ...publishedBy(by) },
     subject: subjectOf(by),
     action: { type: actionOf(event), data: differenceOf(before && publicPart(before), after) },
     result: { status: 'OK' },
@@ -128,4 +129,10 @@ const VERBS: Readonly<Record<string, string>> = { created: 'create', edited: 'ed
 function subjectOf(by: Caller): NonNullable<AuditEvent['subject']> {
   const { name, email, link } = by;
   return { name, ...(email !== undefined && { email }), ...(link !== undefined && { data: { link } }) };
+}
+
+/** Nothing for a record from before keys were recorded: the text of an event that was derived once never changes. */
+function publishedBy({ link, keyId, remoteIp }: Caller): Pick<AuditEvent['context'], 'publisher'> {
+  if (keyId === undefined) return {};
+  return { publisher: publisherOf({ ...(link !== undefined && { link }), keyId }, remoteIp) };
 }

@@ -23,6 +23,7 @@ export type AuditFilters = Readonly<
       | 'location'
       | 'gvcAlias'
       | 'podId'
+      | 'publisher'
       | 'actionType'
       | 'subjectEmail'
       | 'requestId'

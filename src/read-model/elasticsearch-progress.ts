@@ -1,10 +1,11 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import type { Clock } from '../clock.js';
+import { coalesced } from '../coalesced.js';
 import type { Offsets, Topic } from '../event-log/event-log.js';
 import type { Version } from './elasticsearch-bulk.js';
 import type { Catalog } from './elasticsearch-catalog.js';
 import { type Elasticsearch, ElasticsearchFault, isMissing } from './elasticsearch-client.js';
-import { coalesced, type Nexts, nextsOf, readState, writeState } from './elasticsearch-state.js';
+import { type Nexts, nextsOf, readState, writeState } from './elasticsearch-state.js';
 import { GenerationLost, GenerationSealed } from './read-model.js';
 
 const MOST_ATTEMPTS = 50;

@@ -1,3 +1,4 @@
+import { coalesced } from '../coalesced.js';
 import type { Offsets, Topic } from '../event-log/event-log.js';
 import type { Place, Write } from './document.js';
 import type { Version } from './elasticsearch-bulk.js';
@@ -9,7 +10,6 @@ import type { ProgressKeeper } from './elasticsearch-progress.js';
 import {
   type Bound,
   type Bounds,
-  coalesced,
   isBefore,
   laterBounds,
   type Nexts,

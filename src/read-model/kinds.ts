@@ -15,7 +15,7 @@ export interface Kind {
   readonly expiresBy?: string;
 }
 
-export const KINDS_VERSION = 3;
+export const KINDS_VERSION = 4;
 
 /** A control resource: by what names it, and by its id. */
 const VIEW = {
@@ -36,12 +36,13 @@ export const KINDS = {
       location: 'keyword',
       gvcAlias: 'keyword',
       podId: 'keyword',
+      publisher: 'keyword',
       actionType: 'keyword',
       subjectEmail: 'keyword',
       requestId: 'keyword',
       resultStatus: 'keyword',
     },
-    lists: ['resourceName', 'resourceId'],
+    lists: ['resourceName', 'resourceId', 'publisher'],
     sort: 'eventTime',
     received: true,
     countBy: 'contextName',

@@ -102,6 +102,7 @@ export async function entriesOf(count: number, resources: number): Promise<LogEn
     const publication = {
       ...{ org: 'bench', contextName: 'default', remoteIp: '127.0.0.1', requestId: ids.next() },
       ...{ id: ids.next(), postedTime: isoTime(systemClock.now()), subject: { name: 'bench' } },
+      publisher: { link: '/org/bench/serviceaccount/admin', keyId: 'key-1', remoteIp: '127.0.0.1' },
     };
     return auditEntry(recordedEvent(realEvent(number, resources), publication));
   });

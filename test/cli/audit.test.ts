@@ -155,6 +155,10 @@ describe('svc audit', () => {
     expect(await names('--context', 'filtered', '--action-type', 'b')).toHaveLength(2);
     expect(await names('--resource-name', 'f', '--action-type', 'b', '--result-status', 'NO')).toHaveLength(1);
     expect(await names('--resource-name', 'f', '--subject-email', 'ann@example.com')).toHaveLength(1);
+    for (const publisher of ['serviceaccount/admin', '/org/acme/serviceaccount/admin']) {
+      expect(await names('--context', 'filtered', '--publisher', publisher)).toHaveLength(3);
+    }
+    expect(await names('--context', 'filtered', '--publisher', 'ann@example.com')).toHaveLength(0);
     expect(await names('--resource-name', 'f', '--from', '2024-01-01', '--to', '2024-01-02')).toHaveLength(1);
     expect(await names('--resource-name', 'f', '--since', '1h')).toHaveLength(1);
     expect(await names('--resource-name', 'f', '--until', '1d')).toHaveLength(2);

@@ -18,7 +18,7 @@ const HOSTILE_EVENT = {
   id: HOSTILE,
   eventTime: HOSTILE,
   resource: { name: HOSTILE, type: HOSTILE, data: { [HOSTILE]: HOSTILE } },
-  context: { remoteIp: HOSTILE },
+  context: { remoteIp: HOSTILE, publisher: { link: HOSTILE, keyId: HOSTILE, remoteIp: HOSTILE } },
   subject: { email: HOSTILE },
   action: { type: HOSTILE },
   result: { status: HOSTILE },
@@ -99,6 +99,48 @@ describe('text', () => {
         '',
       ].join('\n'),
     );
+  });
+
+  it('marks a subject that is not the publisher, in front, and names the publisher', async () => {
+    const by = (link: string | undefined, subject: unknown, keyId = 'k') => ({
+      id: 'id',
+      context: { publisher: { link, keyId } },
+      subject,
+    });
+    const [ci, ann] = ['/org/acme/serviceaccount/ci', '/org/acme/user/ann@example.com'];
+    const rows: [event: unknown, who: string][] = [
+      [by(ci, { name: 'ci', data: { link: ci } }), 'ci'],
+      [by(ann, { name: 'Ann', email: 'Ann@example.com' }), 'Ann@example.com'],
+      [by(undefined, { name: 'root' }, 'root'), 'root'],
+      [by(ci, { email: 'ann@example.com' }), '*ann@example.com (by ci)'],
+      [by(ci, { email: 'ci' }), '*ci (by ci)'],
+      [by(ann, { name: 'ann@example.com' }), '*ann@example.com (by ann@example.com)'],
+      [by(ann, { name: 'ci' }), '*ci (by ann@example.com)'],
+      [by(undefined, { name: 'ci' }, 'root'), '*ci (by root)'],
+      [by(ci, {}), '*- (by ci)'],
+      [by(ci, null), '*- (by ci)'],
+      [by('/org/acme/serviceaccount/%zz', { name: 'ci' }), '*ci (by /org/acme/serviceaccount/%zz)'],
+      [{ id: 'id', subject: { name: 'ci' }, context: { publisher: null } }, 'ci'],
+      [{ id: 'id', subject: { name: 'ci' } }, 'ci'],
+    ];
+    const env = await servePages(rows.map(([event]) => event));
+    const { stdout } = await svc(['audit', 'list'], { env });
+    const who = stdout
+      .trimEnd()
+      .split('\n')
+      .map((line) => line.replace(/^(-\s+){5}/, '').replace(/\s+-\s+id$/, ''));
+    expect(who).toEqual(rows.map(([, shown]) => shown));
+  });
+
+  withTerminal('keeps the mark of a subject that is cut', async () => {
+    const event = {
+      id: '01890a5d-ac96-774b-bcce-b302099a8057',
+      eventTime: '2024-05-01T12:00:00.000Z',
+      context: { publisher: { link: '/org/acme/serviceaccount/ci', keyId: 'k' }, remoteIp: '2001:db8::1234:5678' },
+      subject: { email: `${'a'.repeat(200)}@example.com` },
+      resource: { name: 'r'.repeat(100) },
+    };
+    expect(await svcOnTerminal('audit list', await servePages([event]))).toMatch(/ \*a+… /);
   });
 
   it('colour and time style when asked for', async () => {

@@ -88,6 +88,7 @@ function asSent(kept: Json, sent: Json): Json {
   expect(context).toMatchObject({ org: 'acme', name: 'real' });
   delete context.org;
   delete context.name;
+  delete context.publisher;
   const sentContext = sent.context as Json | undefined;
   if (sentContext?.remoteIp === undefined) delete context.remoteIp;
   const filled: Json = { ...rest, context };

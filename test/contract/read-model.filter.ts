@@ -164,6 +164,7 @@ export function filterCases({ it }: ModelCases): void {
       location: 'e',
       gvcAlias: 'f',
       podId: 'g',
+      publisher: 'l',
       actionType: 'h',
       subjectEmail: 'i',
       requestId: 'j',

@@ -60,6 +60,7 @@ function entry(id: string, headers: LogEntry['headers'] = {}): LogEntry {
     contextName: 'app',
     remoteIp: '::1',
     requestId: 'r',
+    publisher: { link: `/org/${org.name}/serviceaccount/admin`, keyId: 'key-1', remoteIp: '::1' },
     subject: { name: 'admin' },
   };
   const { headers: own, ...rest } = auditEntry(recordedEvent({ resource: { name: 'from-tomorrow' } }, publication));

@@ -40,6 +40,8 @@ async function eventually<Found>(find: () => Promise<Found | undefined>): Promis
   }
 }
 
+const UUID = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/;
+
 const deniedOf = (of: Org, requestId: string): Promise<Event> =>
   eventually(async () => (await of.list({ requestId })).body.items[0]);
 
@@ -58,7 +60,14 @@ describe('a denied attempt', () => {
       postedTime: expect.any(String),
       receivedTime: expect.any(String),
       requestId: 'denied-1',
-      context: { org: 'acme', name: 'svc', remoteIp: '127.0.0.1', eventSource: 'control' },
+      context: {
+        ...{ org: 'acme', name: 'svc', remoteIp: '127.0.0.1', eventSource: 'control' },
+        publisher: {
+          link: '/org/acme/serviceaccount/robot',
+          keyId: expect.stringMatching(UUID),
+          remoteIp: '127.0.0.1',
+        },
+      },
       subject: { name: 'robot', data: { link: '/org/acme/serviceaccount/robot' } },
     });
   });

@@ -245,7 +245,7 @@ test('an acceptance waits until the process is ready, though it needs no key', a
   const ready = { isStopping: false, closedBecause: () => 'the process is starting' as string | undefined };
   const through = (_request: unknown, _reply: unknown, done: () => void) => done();
   const noted = (_request: unknown, _reply: unknown, _payload: unknown, done: () => void) => done();
-  prepareServer(server, { hook: through, noteDenied: noted } as unknown as AccessCheck, ready);
+  prepareServer(server, { hook: through, hookAgain: through, noteDenied: noted } as unknown as AccessCheck, ready);
   server.setErrorHandler((error, _request, reply) => reply.send({ code: (error as ControlError).code }));
   server.post('/accept', { config: { access: 'invited' } }, () => ({ code: 'served' }));
   server.get('/health', { config: { access: 'public' } }, () => ({ code: 'served' }));

@@ -29,6 +29,13 @@ describe('an event is refused, naming the place, with', () => {
     ['a resource with an empty id and an empty name', { resource: { id: '', name: '' } }, ['/resource']],
     ['a resource whose id is a number', { resource: { id: 7, name: 'x' } }, ['/resource/id']],
     ['an unknown field', { resource, source: 'x' }, ['/source']],
+    ['a publisher that is no object', { resource, context: { publisher: 'ann' } }, ['/context/publisher']],
+    ['a publisher with an unknown field', { resource, context: { publisher: { ip: 'x' } } }, ['/context/publisher/ip']],
+    [
+      'a publisher whose link is no text',
+      { resource, context: { publisher: { link: 1 } } },
+      ['/context/publisher/link'],
+    ],
     ['an unknown field further down', { resource, context: { region: 'x' } }, ['/context/region']],
     ['an unknown field with a slash and a tilde in its name', { resource, 'a/b~c': 1 }, ['/a~1b~0c']],
     ['an unknown field named like a method', { resource, toString: 'x' }, ['/toString']],

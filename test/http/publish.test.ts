@@ -96,6 +96,13 @@ describe('an acknowledged event', () => {
   });
 });
 
+/** As the service names the publisher of all that the tests publish. */
+const admin = () => ({
+  link: `/org/${org.name}/serviceaccount/admin`,
+  keyId: expect.stringMatching(/^[0-9a-f-]{36}$/),
+  remoteIp: '127.0.0.1',
+});
+
 describe('what is recorded', () => {
   test('is every field of the specification as it was sent, but for what the service assigns', async () => {
     const { id: _id, postedTime: _posted, receivedTime: _received, ...sent } = FULL;
@@ -104,7 +111,7 @@ describe('what is recorded', () => {
       id: expect.stringMatching(/^[0-9a-f-]{36}$/),
       postedTime: expect.stringMatching(/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/),
       receivedTime: expect.stringMatching(/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/),
-      context: { ...sent.context, org: org.name, name: 'app' },
+      context: { ...sent.context, org: org.name, name: 'app', publisher: admin() },
     });
   });
 
@@ -135,7 +142,7 @@ describe('what is recorded', () => {
       postedTime: event.postedTime,
       receivedTime: event.receivedTime,
       requestId: 'caller-1',
-      context: { org: org.name, name: 'app', remoteIp: '127.0.0.1' },
+      context: { org: org.name, name: 'app', remoteIp: '127.0.0.1', publisher: admin() },
       subject: { name: 'admin', data: { link: `/org/${org.name}/serviceaccount/admin` } },
     });
   });

@@ -16,7 +16,10 @@ const event = fc
     postedTime: time,
     requestId: naming,
     resource: fc.record({ id: text, name: text, type: text, data }),
-    context: fc.record({ org: naming, name: naming, location: text, gvcAlias: text, podId: text, data }),
+    context: fc.record({
+      ...{ org: naming, name: naming, location: text, gvcAlias: text, podId: text, data },
+      publisher: fc.option(fc.record({ link: text, keyId: naming, remoteIp: naming }), { nil: undefined }),
+    }),
     subject: fc.option(fc.record({ email: text, name: text, claims: data }), { nil: undefined }),
     action: fc.option(fc.record({ type: text, data }), { nil: undefined }),
     result: fc.option(fc.record({ status: text, message: text }), { nil: undefined }),

@@ -47,6 +47,7 @@ const sound = fc.record(
       location: text,
       gvcAlias: text,
       podId: text,
+      publisher: optional({ link: text, keyId: text, remoteIp: text }),
       data: jsonObject,
     }),
     subject: optional({ email: text, name: text, claims: jsonObject, data: jsonObject }),

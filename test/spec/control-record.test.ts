@@ -75,7 +75,7 @@ describe('a control record of version 1', () => {
     expect(foldRecord(fold, read(), { offset: 7, time: 0 })).toBe('applied');
     const state = readFold(fold);
     const admin = principalOf(state, 'ab12', Date.parse(AT));
-    expect(admin).toMatchObject({ org: 'acme', link: ADMIN, name: 'admin' });
+    expect(admin).toEqual({ org: 'acme', link: ADMIN, name: 'admin', keyId: 'k', keyHash: 'ab12' });
     const rules = new AccessRules(state, 'acme');
     for (const kind of TARGET_KINDS) expect(rules.reach(ADMIN, kind, 'manage')).toBe('all');
   });

@@ -18,10 +18,12 @@ import { AT } from './decider.js';
 
 const silent = pino({ level: 'silent' });
 
+const PUBLISHER = { link: '/org/acme/serviceaccount/admin', keyId: 'key-1', remoteIp: '::1' };
+
 function event(id: string, hash?: string): LogEntry {
   const publication = { id, postedTime: AT, org: 'acme', contextName: 'default', remoteIp: '::1', requestId: 'r' };
   return auditEntry(
-    recordedEvent({ resource: { name: 'db-1' } }, { ...publication, subject: { name: 'admin' } }),
+    recordedEvent({ resource: { name: 'db-1' } }, { ...publication, publisher: PUBLISHER, subject: { name: 'admin' } }),
     hash === undefined ? {} : { hash },
   );
 }

@@ -4,7 +4,7 @@ import { pino } from 'pino';
 import { type Config, readConfig } from '../../src/config.js';
 import { type Service, startService } from '../../src/service.js';
 import { Api, type OrgBody } from './api.js';
-import { newClusterStore, PATIENT } from './cluster-store.js';
+import { type ClusterStore, newClusterStore, PATIENT } from './cluster-store.js';
 import type { KafkaProxy } from './kafka-proxy.js';
 
 /** How long a broker may take to answer an instance behind a proxy that loses answers. */
@@ -12,10 +12,12 @@ const REQUEST_MS = 1_000;
 
 /** Instances of the service in this process, which share topics and indices of their own. */
 export class Instances {
-  readonly store = newClusterStore();
   private readonly services: Service[] = [];
 
-  constructor(private readonly env: Readonly<Record<string, string>> = {}) {}
+  constructor(
+    private readonly env: Readonly<Record<string, string>> = {},
+    readonly store: ClusterStore = newClusterStore(),
+  ) {}
 
   /** The addresses of so many more, once all serve. */
   start(count: number): Promise<string[]> {

@@ -66,6 +66,7 @@ export class TestStore {
       contextName: context,
       remoteIp: '::1',
       requestId: `r${this.made}`,
+      publisher: { link: '/org/acme/serviceaccount/admin', keyId: 'key-1', remoteIp: '::1' },
       subject: { name: 'admin' },
     };
     const event = recordedEvent({ resource: { name }, ...sent }, publication);

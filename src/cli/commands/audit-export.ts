@@ -12,7 +12,7 @@ export class AuditExport extends AuditFilterCommand {
   static override usage = ApiCommand.Usage({
     description: 'write audit events as NDJSON, each as it was recorded, in the order received',
     details:
-      'The file is written as FILE.part and gets its name when it is complete. An export that breaks off ends with an error; ' +
+      'The file is written as FILE.part and gets its name when it is complete; a file that is there is never replaced. An export that breaks off ends with an error; ' +
       'the same command with --resume goes on where it stopped.',
     examples: [
       ['Everything of an organization', 'svc audit export --file acme.ndjson'],
@@ -34,8 +34,8 @@ export class AuditExport extends AuditFilterCommand {
 
   protected async run(): Promise<number> {
     if (this.resume && this.file === undefined) throw new UsageError('--resume goes with --file');
-    const query = { ...this.filters(), order: 'received' };
     const org = await this.requireOrg();
+    const query = { ...this.filters(org), order: 'received' };
     await this.requireToken();
     const [client, { exportEvents }] = await Promise.all([this.client(), import('../event-export.js')]);
     const { listPath } = await import('../event-list.js');
@@ -60,7 +60,7 @@ export class AuditExport extends AuditFilterCommand {
     const { from, since, to, until, max } = this;
     const { auditEndpoint } = await this.settings();
     // What was asked for, before `--since` became an instant: the same words go on with the same export.
-    const { fromEvent: _from, toEvent: _to, ...filters } = this.filters();
+    const { fromEvent: _from, toEvent: _to, ...filters } = this.filters(org);
     const request = JSON.stringify([auditEndpoint, org, this.resource, filters, { from, since, to, until, max }]);
     return ExportFile.open(this.file, request, this.resume);
   }

@@ -3,6 +3,7 @@ import { ApiCommand } from '../command.js';
 import { ago, instant } from '../duration.js';
 import type { Resource } from '../event-list.js';
 import { UsageError } from '../failures.js';
+import { principalLink } from '../links.js';
 
 export const unavailable = { formats: ['tf', 'crd'] as const, subject: 'audit events' };
 
@@ -17,6 +18,9 @@ export abstract class AuditFilterCommand extends ApiCommand {
   gvcAlias = Option.String('--gvc-alias', { description: 'alias of the group of workloads' });
   podId = Option.String('--pod-id', { description: 'pod' });
   subjectEmail = Option.String('--subject-email', { description: 'e-mail address of who did it' });
+  publisher = Option.String('--publisher', {
+    description: 'whose key it was sent with: serviceaccount/ci, a user, or a link',
+  });
   requestId = Option.String('--request-id', { description: 'request the event belongs to' });
   resultStatus = Option.String('--result-status', { description: 'status of the result' });
   from = Option.String('--from', { description: 'first instant, ISO 8601' });
@@ -30,7 +34,7 @@ export abstract class AuditFilterCommand extends ApiCommand {
   }
 
   /** The filters beside the resource, as query parameters. */
-  protected filters(): Record<string, string | undefined> {
+  protected filters(org: string): Record<string, string | undefined> {
     if (this.from !== undefined && this.since !== undefined) throw new UsageError('give --from or --since, not both');
     if (this.to !== undefined && this.until !== undefined) throw new UsageError('give --to or --until, not both');
     return {
@@ -40,6 +44,7 @@ export abstract class AuditFilterCommand extends ApiCommand {
       location: this.location,
       gvcAlias: this.gvcAlias,
       podId: this.podId,
+      publisher: this.publisher && principalLink(org, '--publisher', this.publisher),
       subjectEmail: this.subjectEmail,
       requestId: this.requestId,
       resultStatus: this.resultStatus,

@@ -19,7 +19,7 @@ export class AuditPublish extends ApiCommand {
     description: 'publish audit events from a file, from standard input, or one event from options',
     details:
       'The file is NDJSON (one event a line), a JSON array of events, or one event. A line {"source": ..., "event": {...}} stands for its event. ' +
-      'Each event is sent as it is written, with a key made of its bytes and the number of its occurrence: publishing the same file again adds nothing.',
+      'Each event is sent as it is written, with a key made of its bytes and the number of its occurrence: the same publisher publishing the file again adds nothing.',
     examples: [
       ['A file of many events', 'svc audit publish --context default --file events.ndjson'],
       ['From another program', 'journal-to-events | svc audit publish -f - --async'],

@@ -66,12 +66,15 @@ class AuditList extends AuditFilterCommand {
   static override paths = [['audit', 'list']];
   static override usage = ApiCommand.Usage({
     description: 'list audit events, newest first; filters are exact and combine with AND',
+    details:
+      'WHO is the subject as the event names it. Where somebody else sent it, it is marked: *ann@example.com (by ci).',
     examples: [
       ['What happened to a resource in the last week', 'svc audit list --resource-name web --since 7d'],
       [
         'All failures of one person, as JSON',
         'svc audit list --subject-email ann@example.com --result-status DENIED --max 0 -o json',
       ],
+      ['What one service account sent, whatever it says of itself', 'svc audit list --publisher serviceaccount/ci'],
       ['The second page of ten', 'svc audit list --resource-name web --page 2 --page-size 10'],
       ['In the order the log took them', 'svc audit list --context default --order received --max -1'],
     ],
@@ -83,8 +86,8 @@ class AuditList extends AuditFilterCommand {
 
   protected async run(): Promise<number> {
     const page = this.#page();
-    const query = { ...this.#query(), ...page };
     const org = await this.requireOrg();
+    const query = { ...this.#query(org), ...page };
     await this.requireToken();
     const [client, { listEvents, listPath }] = await Promise.all([this.client(), import('../event-list.js')]);
     const { openList } = await import('../output/document.js');
@@ -108,10 +111,10 @@ class AuditList extends AuditFilterCommand {
     return { page, pageSize };
   }
 
-  #query(): Record<string, string | undefined> {
+  #query(org: string): Record<string, string | undefined> {
     if (this.order !== undefined && this.order !== 'received')
       throw new UsageError('--order is `received`, or not given');
-    return { ...this.filters(), order: this.order };
+    return { ...this.filters(org), order: this.order };
   }
 }
 

@@ -3,13 +3,14 @@ import type { Style, Terminal } from '../terminal.js';
 import type { TextForms } from './document.js';
 import { type Column, TablePrinter } from './table.js';
 import { formatTime } from './time.js';
+import { whoOf } from './who.js';
 
 /** What the text format shows of an event. Anything may be missing; nothing is believed to be what it should be. */
 export interface ShownEvent {
   id?: unknown;
   eventTime?: unknown;
   resource?: { id?: unknown; name?: unknown; type?: unknown };
-  context?: { remoteIp?: unknown };
+  context?: { remoteIp?: unknown; publisher?: unknown };
   subject?: { email?: unknown; name?: unknown };
   action?: { type?: unknown };
   result?: { status?: unknown };
@@ -38,7 +39,7 @@ export const eventColumns = (style: TimeStyle) =>
       value: ({ resource }) => text(resource?.name) || text(resource?.id),
       shrinks: true,
     },
-    who: { header: 'WHO', value: ({ subject }) => text(subject?.email) || text(subject?.name), shrinks: true },
+    who: { header: 'WHO', value: whoOf, shrinks: true },
     from: { header: 'FROM', value: ({ context }) => text(context?.remoteIp), shrinks: true },
     id: { header: 'ID', value: ({ id }) => text(id) },
   }) satisfies Record<string, Column<ShownEvent>>;

@@ -11,6 +11,13 @@ export class AuditResourceDto {
   @Optional() @IsJsonObject() data?: object;
 }
 
+/** Set by the service, whatever is sent. */
+export class AuditPublisherDto {
+  @Optional() @IsText() link?: string;
+  @Optional() @IsText() keyId?: string;
+  @Optional() @IsText() remoteIp?: string;
+}
+
 export class AuditContextDto {
   @Optional() @IsText() org?: string;
   @Optional() @IsText() name?: string;
@@ -19,6 +26,7 @@ export class AuditContextDto {
   @Optional() @IsText(FILTERABLE) location?: string;
   @Optional() @IsText(FILTERABLE) gvcAlias?: string;
   @Optional() @IsText(FILTERABLE) podId?: string;
+  @Optional() @IsShape(() => AuditPublisherDto) publisher?: AuditPublisherDto;
   @Optional() @IsJsonObject() data?: object;
 }
 

@@ -9,6 +9,7 @@ export class AuditFilterDto {
   @Optional() @IsText() location?: string;
   @Optional() @IsText() gvcAlias?: string;
   @Optional() @IsText() podId?: string;
+  @Optional() @IsText() publisher?: string;
   @Optional() @IsText() actionType?: string;
   @Optional() @IsText() subjectEmail?: string;
   @Optional() @IsText() requestId?: string;

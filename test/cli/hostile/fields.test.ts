@@ -29,7 +29,11 @@ function event(payload: string) {
   return {
     ...{ id: payload, eventTime: payload, requestId: payload },
     resource: { id: payload, name: payload, type: payload, data: { [payload]: payload, tags: { [payload]: payload } } },
-    ...{ context: { org: payload, name: payload, remoteIp: payload }, subject: { email: payload, name: payload } },
+    ...{ subject: { email: payload, name: payload } },
+    context: {
+      ...{ org: payload, name: payload, remoteIp: payload },
+      publisher: { link: `/org/acme/user/${payload}`, keyId: payload, remoteIp: payload },
+    },
     action: { type: payload, data: { before: { [payload]: payload }, after: { [payload]: `${payload}2` } } },
     result: { status: payload, message: payload },
   };

@@ -1,0 +1,20 @@
+/** Who really sent an event. The service sets it; what the event says of itself is the `subject`. */
+export interface Publisher {
+  /** Of the user or service account; absent for the root key, which belongs to no organization. */
+  readonly link?: string;
+  /**
+   * Of what the caller authenticated with: the id of the key, `root` for the root key, and the id of the invitation for
+   * the code of an invitation. Not secret.
+   */
+  readonly keyId: string;
+  /** The address that the request came from, whatever `context.remoteIp` says. */
+  readonly remoteIp: string;
+}
+
+/** Stands for the root key, which has no id. The ids of keys are UUIDs. */
+export const ROOT_KEY_ID = 'root';
+
+/** Takes of a principal or caller what an event tells of it. */
+export function publisherOf({ link, keyId }: Omit<Publisher, 'remoteIp'>, remoteIp: string): Publisher {
+  return { ...(link !== undefined && { link }), keyId, remoteIp };
+}
