@@ -13,6 +13,7 @@ import { ListDeadLettersHandler } from './commands/dead-letter-list.js';
 import { ReplayDeadLettersHandler } from './commands/dead-letter-replay.js';
 import { CreateDomainHandler, DeleteDomainHandler, EditDomainHandler } from './commands/domain.js';
 import { CreateGroupHandler, DeleteGroupHandler, EditGroupHandler } from './commands/group.js';
+import { Guesses } from './commands/guesses.js';
 import {
   AcceptInvitationHandler,
   InviteUsersHandler,
@@ -91,6 +92,7 @@ export interface Parts {
   readonly runner: CommandRunner;
   readonly readiness: Readiness;
   readonly metrics: Metrics;
+  readonly guesses: Guesses;
   readonly jobs: Jobs;
   readonly maintenance: Maintenance;
   readonly mailer: Mailer;
@@ -188,6 +190,7 @@ export class AppModule {
         { provide: CommandRunner, useValue: parts.runner },
         { provide: Readiness, useValue: parts.readiness },
         { provide: Metrics, useValue: parts.metrics },
+        { provide: Guesses, useValue: parts.guesses },
         { provide: Jobs, useValue: parts.jobs },
         { provide: MAINTENANCE, useValue: parts.maintenance },
         { provide: MAILER, useValue: parts.mailer },

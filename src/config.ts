@@ -25,6 +25,8 @@ export interface Config {
   readonly rateLimit: number;
   /** The longest life of a key that is issued, in days; undefined: no limit. */
   readonly keyMaxDays: number | undefined;
+  /** Unknown keys and wrong invitation codes a minute that one address may send to this process; 0 for no limit. */
+  readonly badKeysPerMinute: number;
   readonly quotas: Quotas;
   /** Connections in all, and from one address; fewer in all where the process may not open so many files. */
   readonly maxConnections: number;
@@ -79,6 +81,7 @@ export function readConfig(variables: Readonly<Record<string, string | undefined
     trustedProxies: env.list('CONTROL_TRUSTED_PROXIES'),
     rateLimit: env.whole('CONTROL_RATE_LIMIT', 0, 0, 1_000_000),
     keyMaxDays: env.whole('CONTROL_KEY_MAX_DAYS', 0, 0, 36_500) || undefined,
+    badKeysPerMinute: env.whole('CONTROL_BAD_KEYS_PER_MINUTE', 300, 0, 1_000_000),
     quotas: readQuotas(env),
     maxConnections: env.whole('CONTROL_MAX_CONNECTIONS', 10_000, 1, 1_000_000),
     maxConnectionsPerAddress: env.whole('CONTROL_MAX_CONNECTIONS_PER_ADDRESS', 1_000, 1, 1_000_000),

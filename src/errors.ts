@@ -84,8 +84,8 @@ export const ERRORS = {
     remedy: 'Send fewer or shorter headers.',
   },
   rate_limited: {
-    when: 'The organization sends more requests a second than `CONTROL_RATE_LIMIT` lets it, at this process.',
-    remedy: 'Retry after `Retry-After` seconds; publish in bulk.',
+    when: 'The organization sends more requests a second than `CONTROL_RATE_LIMIT` lets it; or the key or invitation code is unknown, and more such have come from the address than `CONTROL_BAD_KEYS_PER_MINUTE` lets it. Each process counts for itself.',
+    remedy: 'Retry after `Retry-After` seconds. Publish in bulk; check the key.',
   },
   too_many_connections: {
     when: 'The process has as many connections as it may have, in all (`CONTROL_MAX_CONNECTIONS`) or from this address (`CONTROL_MAX_CONNECTIONS_PER_ADDRESS`), and works for all of them. The connection is closed.',

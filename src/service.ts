@@ -8,6 +8,7 @@ import { type Clock, systemClock } from './clock.js';
 import { CommandRunner } from './commands/command-runner.js';
 import { ControlState } from './commands/control-state.js';
 import { DeniedAttempts } from './commands/denied-attempts.js';
+import { Guesses } from './commands/guesses.js';
 import { Jobs } from './commands/jobs.js';
 import { keyHash } from './commands/key-secrets.js';
 import type { Config } from './config.js';
@@ -93,6 +94,8 @@ async function compose(
   const state = new ControlState(log, fold, config.cluster ? 'shared' : 'alone');
   const projections = projectionsOf(config, store, metrics, logger);
   addGauges(metrics, log, projections, clock);
+  const guesses = new Guesses(config.badKeysPerMinute, clock, metrics, logger);
+  started.defer(() => guesses.close());
   const jobs = new Jobs(clock, ids, logger);
   started.defer(() => jobs.stop());
   const parts: Parts = {
@@ -108,6 +111,7 @@ async function compose(
     runner: new CommandRunner(log, state, config.quotas, clock),
     readiness: new Readiness(store, state, projections, config.roles),
     metrics,
+    guesses,
     jobs,
     maintenance: maintenanceOf(store, retention, metrics, clock, logger),
     mailer: config.smtp ? smtpMailer(config.smtp, logger) : logMailer(logger),
@@ -169,7 +173,7 @@ function runLoops(
 
 /** Listens; answers the address. */
 async function serve(parts: Parts, logger: Logger, started: AsyncDisposableStack): Promise<string> {
-  const { config, clock, ids, log, metrics, state, readiness, waiters } = parts;
+  const { config, clock, ids, log, metrics, guesses, state, readiness, waiters } = parts;
   const denied = new DeniedAttempts(log, clock, ids, metrics, logger);
   started.defer(() => denied.close());
   const errors = new ErrorFilter(metrics);
@@ -177,8 +181,9 @@ async function serve(parts: Parts, logger: Logger, started: AsyncDisposableStack
   const server = adapter.getInstance();
   await limitRate(server, config.rateLimit);
   const inFlight = new InFlight(server);
+  const access = new AccessCheck(state, denied, clock, keyHash(parts.rootKey), guesses);
+  const routes = prepareServer(server, access, readiness);
   const connections = watchConnections(server.server, parts, logger);
-  const routes = prepareServer(server, new AccessCheck(state, denied, clock, keyHash(parts.rootKey)), readiness);
   const app = await NestFactory.create<NestFastifyApplication>(AppModule.of(parts), adapter, {
     logger: nestLogger(logger),
     bodyParser: false,

@@ -4,12 +4,15 @@ import type { Clock } from '../clock.js';
 import { AuthorityCheck, forbidden, refusalOf, type Standing, unauthenticated } from '../commands/authority-check.js';
 import type { ControlState } from '../commands/control-state.js';
 import type { DeniedAttempts } from '../commands/denied-attempts.js';
+import type { Guesses } from '../commands/guesses.js';
 import { keyHash } from '../commands/key-secrets.js';
 import type { ControlError } from '../errors.js';
 import { type Principal, principalOf, type Reach } from '../model/access.js';
 import type { Authority } from '../model/authority.js';
+import { gravityOf, type Wanted } from '../model/gravity.js';
 import type { PermissionName, TargetKind } from '../model/permission.js';
 import { keyStream } from '../model/streams.js';
+import { targetLink } from '../model/targets.js';
 import { STATUSES } from './statuses.js';
 
 /** A permission on resources of a kind, and on which of them the route needs it. */
@@ -38,7 +41,7 @@ declare module 'fastify' {
     /** What the access of a principal rests on, as it was judged last; null where no principal is asked for. */
     standing: Standing | null;
     /** What the caller was refused for want of, where the route does not say it. */
-    missing: Pick<Needed, 'kind' | 'permission'> | null;
+    missing: (Pick<Needed, 'kind' | 'permission'> & { readonly target?: string }) | null;
   }
   interface FastifyInstance {
     readonly access: AccessCheck;
@@ -104,6 +107,7 @@ export class AccessCheck {
     private readonly denied: DeniedAttempts,
     private readonly clock: Clock,
     private readonly rootKeyHash: string,
+    private readonly guesses: Guesses,
   ) {
     this.authorities = new AuthorityCheck(state, clock);
   }
@@ -112,9 +116,11 @@ export class AccessCheck {
     const access = request.routeOptions.config.access;
     // An unknown route has no access to check: its answer is 404 for everybody.
     if (access === undefined || access === 'public' || access === 'invited') return done();
-    const hash = presentedKeyHash(request.headers.authorization);
-    if (hash === undefined) return done(unauthenticated());
-    this.check(request, access, hash, done);
+    const { authorization } = request.headers;
+    if (authorization === undefined) return done(unauthenticated());
+    const hash = presentedKeyHash(authorization);
+    if (hash !== undefined && this.knows(hash)) return this.check(request, access, hash, done);
+    this.guessed(request, access, hash).then(done, done);
   };
 
   /** For when the body is there. The root key has no standing: it is good as long as the process runs. */
@@ -130,6 +136,24 @@ export class AccessCheck {
       () => done(this.refusal(request, access, hash)),
       (error) => done(error),
     );
+  }
+
+  /** What to refuse, if this process knows no such key. Throws `rate_limited` when such keys keep coming from the address. */
+  private async guessed(
+    request: FastifyRequest,
+    access: Checked,
+    hash: string | undefined,
+  ): Promise<ControlError | undefined> {
+    const guess = this.guesses.begin({ guessed: 'key', address: request.remoteIp });
+    if (hash !== undefined) await this.state.confirm();
+    const refusal = hash === undefined ? unauthenticated() : this.refusal(request, access, hash);
+    if (refusal?.code === 'unauthenticated') guess.wrong();
+    else guess.right();
+    return refusal;
+  }
+
+  private knows(hash: string): boolean {
+    return hash === this.rootKeyHash || principalOf(this.state.read, hash, this.clock.now()) !== undefined;
   }
 
   private refusal(request: FastifyRequest, access: Checked, hash: string): ControlError | undefined {
@@ -175,7 +199,8 @@ export class AccessCheck {
       await this.state.confirm();
       const { refused } = this.authorities.judge(wider);
       if (refused) {
-        request.missing = { kind, permission };
+        const target = targetLink(this.state.read, principal.org, kind, ref);
+        request.missing = { kind, permission, ...(target !== undefined && { target }) };
         throw refusalOf(refused);
       }
     }
@@ -211,10 +236,20 @@ export class AccessCheck {
       const { kind, permission } =
         missing ?? (typeof access === 'object' ? access : { kind: 'org', permission: access });
       const path = url.split('?')[0] ?? '';
-      this.denied.note({ principal, kind, permission, method, path, requestId: id, remoteIp });
+      const wanted: Wanted = { kind, permission, ...(kind !== 'org' && this.targetNamed(request, principal, kind)) };
+      const gravity = gravityOf(this.state.rules(principal.org), wanted);
+      this.denied.note({ principal, ...wanted, gravity, method, path, requestId: id, remoteIp });
     }
     done();
   };
+
+  /** The resource of the caller's organization that a refused request was about, if it exists. */
+  private targetNamed({ params, missing }: FastifyRequest, { org }: Principal, kind: TargetKind): { target?: string } {
+    const { org: named, ref } = (params ?? {}) as { readonly org?: string; readonly ref?: string };
+    const isHere = named === org && ref !== undefined;
+    const target = missing?.target ?? (isHere ? targetLink(this.state.read, org, kind, ref) : undefined);
+    return target === undefined ? {} : { target };
+  }
 }
 
 /** Whether the route shows the caller some resources only, and others not. */

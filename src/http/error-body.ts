@@ -17,8 +17,8 @@ export function errorBody(error: ControlError, requestId: string): ErrorBody {
   return { status: STATUSES[code], message, code, details, id: requestId };
 }
 
-export function errorHeaders({ code }: ControlError): Record<string, string> {
-  const seconds = retryAfter(code);
+export function errorHeaders({ code, details }: ControlError): Record<string, string> {
+  const seconds = details.retryAfterSeconds ?? retryAfter(code);
   return {
     ...SAFE_HEADERS,
     'content-type': 'application/json; charset=utf-8',

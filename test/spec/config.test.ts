@@ -20,6 +20,7 @@ describe('the configuration', () => {
       trustedProxies: [],
       rateLimit: 0,
       keyMaxDays: undefined,
+      badKeysPerMinute: 300,
       quotas: USUAL_QUOTAS,
       maxConnections: 10_000,
       maxConnectionsPerAddress: 1_000,
@@ -54,6 +55,7 @@ describe('the configuration', () => {
       CONTROL_ROLES: 'api,clown',
       CONTROL_ROOT_KEY: 'a secret with\nspaces',
       CONTROL_RATE_LIMIT: '-1',
+      CONTROL_BAD_KEYS_PER_MINUTE: '0.5',
       CONTROL_MAX_CONNECTIONS: '0x',
       CONTROL_TRUSTED_PROXIES: '10.0.0.0/33, everybody',
     };
@@ -69,6 +71,7 @@ describe('the configuration', () => {
         'CONTROL_ROOT_KEY',
         'CONTROL_SYNC_TIMEOUT_MS',
         'CONTROL_RATE_LIMIT',
+        'CONTROL_BAD_KEYS_PER_MINUTE',
         'CONTROL_MAX_CONNECTIONS',
         'CONTROL_TRUSTED_PROXIES',
       ]);
