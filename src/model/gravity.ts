@@ -1,5 +1,4 @@
 import type { AccessRules } from './access.js';
-
 import { parseLink } from './links.js';
 import { SUPERUSERS } from './superusers.js';
 
