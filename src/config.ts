@@ -2,6 +2,7 @@ import { readFileSync } from 'node:fs';
 import { isIP } from 'node:net';
 import { type ClusterConfig, readClusterConfig } from './config-cluster.js';
 import { readQuotas } from './config-quotas.js';
+import { readTls, type TlsConfig } from './config-tls.js';
 import { Env } from './env.js';
 import type { Quotas } from './model/quotas.js';
 import { LEAST_SECRET_BITS, MAKE_A_SECRET, secretBits } from './secret-strength.js';
@@ -31,6 +32,8 @@ export interface Config {
   /** Connections in all, and from one address; fewer in all where the process may not open so many files. */
   readonly maxConnections: number;
   readonly maxConnectionsPerAddress: number;
+  /** Undefined: plain HTTP. */
+  readonly tls: TlsConfig | undefined;
   readonly logLevel: LogLevel;
   /** Where invitations are sent from; undefined: their codes are written to the log. */
   readonly smtp: SmtpConfig | undefined;
@@ -85,6 +88,7 @@ export function readConfig(variables: Readonly<Record<string, string | undefined
     quotas: readQuotas(env),
     maxConnections: env.whole('CONTROL_MAX_CONNECTIONS', 10_000, 1, 1_000_000),
     maxConnectionsPerAddress: env.whole('CONTROL_MAX_CONNECTIONS_PER_ADDRESS', 1_000, 1, 1_000_000),
+    tls: readTls(env),
     logLevel: env.oneOf('CONTROL_LOG_LEVEL', LOG_LEVELS, 'info'),
     smtp: readSmtp(env),
   };

@@ -28,8 +28,9 @@ export const ERRORS = {
     remedy: 'Send `Authorization: Bearer <key>` with a valid key.',
   },
   forbidden: {
-    when: 'The key is valid, but may not do this here. The answer is the same whether the organization exists or not.',
-    remedy: 'Use a key of this organization with the permission that the operation needs.',
+    when: 'The key is valid, but may not do this here, or the change would give somebody a permission that the caller lacks: `details.missing` names it. The answer is the same whether the organization exists or not.',
+    remedy:
+      'Use a key of this organization with the permission that the operation needs, or ask somebody who holds it.',
   },
   not_found: {
     when: 'There is no such route, or no such resource in this organization.',

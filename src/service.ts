@@ -21,6 +21,7 @@ import { ErrorFilter } from './http/error-filter.js';
 import { InFlight } from './http/in-flight.js';
 import { limitRate } from './http/rate-limit.js';
 import { fastifyAdapter, prepareServer, refuseOtherMethods } from './http/server.js';
+import { reloadCertificate } from './http/tls.js';
 import { systemIds } from './ids.js';
 import { keptRootKey, keptServiceSecret } from './kept-secrets.js';
 import { logMailer, smtpMailer } from './mail.js';
@@ -205,8 +206,20 @@ async function serve(parts: Parts, logger: Logger, started: AsyncDisposableStack
   await app.init();
   refuseOtherMethods(server, routes);
   await app.listen(config.port, config.host);
+  protectTransport(server.server, config, logger);
   const { port } = app.getHttpServer().address() as AddressInfo;
-  return `http://${config.host.includes(':') ? `[${config.host}]` : config.host}:${port}`;
+  const host = config.host.includes(':') ? `[${config.host}]` : config.host;
+  return `${config.tls ? 'https' : 'http'}://${host}:${port}`;
+}
+
+function protectTransport(server: Server, { host, tls }: Config, logger: Logger): void {
+  if (tls) return reloadCertificate(server, tls, logger);
+  const { address } = server.address() as AddressInfo;
+  if (address === '::1' || address.startsWith('127.')) return;
+  logger.warn(
+    { host },
+    'keys and events travel unencrypted: set CONTROL_TLS_CERT_FILE and CONTROL_TLS_KEY_FILE, or let nothing but a proxy with TLS reach this port',
+  );
 }
 
 function watchConnections(server: Server, { config, metrics, ids }: Parts, logger: Logger): Connections {
@@ -218,7 +231,14 @@ function watchConnections(server: Server, { config, metrics, ids }: Parts, logge
       'this process may open too few files for CONTROL_MAX_CONNECTIONS: raise its limit (ulimit -n), or lower the setting',
     );
   }
-  return new Connections(server, { most, mostPerAddress, trustedProxies }, metrics, logger, ids, false);
+  return new Connections(
+    server,
+    { most, mostPerAddress, trustedProxies },
+    metrics,
+    logger,
+    ids,
+    config.tls !== undefined,
+  );
 }
 
 const WAITING_LOG_MS = 5_000;

@@ -3,7 +3,6 @@ import { Command, CommandHandler, type ICommandHandler, type IQueryHandler, Quer
 import type { Config } from '../config.js';
 import { ControlError } from '../errors.js';
 import { decideAddKey, decideRemoveKey, type KeyHolder, type KeyState } from '../model/key.js';
-import type { Asker } from '../model/key-life.js';
 import { linkTo } from '../model/links.js';
 import { memberLink } from '../model/principals.js';
 import { CONFIG } from '../tokens.js';
@@ -45,8 +44,8 @@ export class AddKeyHandler implements ICommandHandler<AddKey> {
     const { keyMaxDays: mostDays } = this.config;
     const commandId = this.changes.commandId(request);
     const key = request.idempotencyKey === undefined ? this.secrets.random() : this.secrets.derived(commandId);
-    const asker = askerOf(request);
-    const limits = { ...(asker && { asker }), ...(mostDays !== undefined && { mostDays }) };
+    const askingKey = request.authority?.keyHash;
+    const limits = { ...(askingKey !== undefined && { askingKey }), ...(mostDays !== undefined && { mostDays }) };
     const { events, searchable } = await this.changes.make(
       request,
       (read, occasion) => decideAddKey(read, { ...occasion, holder, ...wanted, ...limits, keyHash: keyHash(key) }),
@@ -54,11 +53,6 @@ export class AddKeyHandler implements ICommandHandler<AddKey> {
     );
     return { state: this.secrets.issuedKey(events, key), searchable, key };
   }
-}
-
-/** Who asks, and by which key; undefined where no key does. */
-function askerOf({ by: { link }, authority }: ChangeRequest): Asker | undefined {
-  return link !== undefined && authority ? { link, keyHash: authority.keyHash } : undefined;
 }
 
 export class RemoveKey extends Command<void> {

@@ -87,6 +87,8 @@ export class AccessReportController {
     const { at: text } = checkQuery<AccessReportDto>(reportFaults, request);
     const at = text === undefined ? undefined : parseInstant(text);
     const { target, permissions } = await this.queries.execute(new ReportAccess(kind, org, ref, at, gone(reply)));
+    // A report on the past takes as long as the log is long.
+    await request.server.access.requireStill(request);
     const time = at === undefined ? {} : { at: isoTime(at) };
     sendJson(reply, JSON.stringify({ kind: 'accessreport', target, ...time, permissions }));
   }

@@ -208,8 +208,8 @@ export class AccessCheck {
   }
 
   /**
-   * For each further page of an answer: rejects as a request would be refused now, also if the caller may see less than
-   * when it began.
+   * For each further page of an answer, and for one that took long: rejects as a request would be refused now, also if the
+   * caller may see less than when it began.
    */
   async requireStill(request: FastifyRequest): Promise<void> {
     const { standing, log } = request;
@@ -218,7 +218,10 @@ export class AccessCheck {
       request.standing = await this.authorities.requireWhole(standing);
     } catch (error) {
       const { code } = error as Partial<ControlError>;
-      log.warn({ code, principal: standing.principal.link }, 'an answer was cut: the caller may not read on');
+      log.warn(
+        { code, principal: standing.principal.link },
+        'an answer was not given to its end: the caller may not read on',
+      );
       throw error;
     }
   }

@@ -1,6 +1,7 @@
 import type { Read } from './control-events.js';
 import type { KeyState } from './key.js';
 import { ControlRefusal } from './refusal.js';
+import type { Occasion } from './resource.js';
 import { keyStream } from './streams.js';
 
 const DAY_MS = 24 * 60 * 60 * 1000;
@@ -10,11 +11,12 @@ export function isLive({ expires }: Pick<KeyState, 'expires'>, now: number): boo
   return expires === undefined || now < Date.parse(expires);
 }
 
-/** Who asks for a key, and by which key of its own. */
-export interface Asker {
-  readonly link: string;
-  /** SHA-256 of the key, in hex. */
-  readonly keyHash: string;
+/** When a key is asked for, by whom, and by which key. */
+interface Asking extends Pick<Occasion, 'at' | 'granter'> {
+  /** SHA-256, in hex. */
+  readonly askingKey?: string;
+  /** The longest life of a key; absent: no limit. */
+  readonly mostDays?: number;
 }
 
 /** The last instant at which a new key may end, and what says so. */
@@ -30,13 +32,13 @@ export interface LatestEnd {
 export function latestEnd(
   read: Read,
   principal: string,
-  { at, asker, mostDays }: { readonly at: string; readonly asker?: Asker; readonly mostDays?: number },
+  { at, granter, askingKey, mostDays }: Asking,
 ): LatestEnd | undefined {
   const ends: LatestEnd[] = [];
   if (mostDays !== undefined) {
     ends.push({ at: endAfter(at, mostDays), because: `keys of this service live at most ${daysText(mostDays)}` });
   }
-  const own = asker?.link === principal ? endOfAskingKey(read, asker) : undefined;
+  const own = granter === principal && askingKey !== undefined ? endOfAskingKey(read, askingKey) : undefined;
   if (own !== undefined) {
     ends.push({ at: own, because: 'a key that you issue to yourself may not outlive the key that you ask with' });
   }
@@ -49,7 +51,7 @@ export function endAfter(at: string, days: number): string {
 }
 
 /** Throws `conflict` where the key was removed since the request was let in. */
-function endOfAskingKey(read: Read, { keyHash }: Asker): string | undefined {
+function endOfAskingKey(read: Read, keyHash: string): string | undefined {
   const key = read(keyStream(keyHash));
   if (key) return key.expires;
   throw new ControlRefusal('conflict', 'the key that asks was removed meanwhile; ask with another');

@@ -1,6 +1,7 @@
 import { authzChanged } from './authz.js';
 import type { ControlEvent, Read } from './control-events.js';
-import { type Asker, latestEnd } from './key-life.js';
+import { refuseKeyFor } from './grants.js';
+import { latestEnd } from './key-life.js';
 import { linkTo } from './links.js';
 import { memberLink } from './principals.js';
 import { ControlRefusal } from './refusal.js';
@@ -70,7 +71,8 @@ export interface AddKey extends Occasion {
   readonly expires?: string;
   /** SHA-256 of the key, in hex. */
   readonly keyHash: string;
-  readonly asker?: Asker;
+  /** SHA-256 of the key that asks, in hex; absent where no key does. */
+  readonly askingKey?: string;
   /** The longest life of a key; absent: no limit. */
   readonly mostDays?: number;
 }
@@ -79,12 +81,13 @@ const MOST_KEYS = 100;
 
 /** Without `expires` the key lives as long as it may: for ever, unless something limits it. */
 export function decideAddKey(read: Read, command: AddKey): ControlEvent[] {
-  const { holder, description, keyHash, at, id } = command;
+  const { holder, description, keyHash, at, id, granter } = command;
   const principal = keyHolderLink(read, holder);
   const expires = checkedEnd(read, principal, command);
   if (read.keysOf(principal).length >= MOST_KEYS) {
     throw new ControlRefusal('conflict', `a ${NOUNS[holder.kind]} has at most ${MOST_KEYS} keys; remove one first`);
   }
+  refuseKeyFor(read, granter, principal);
   const { org } = holder;
   const data = { id: id(0), org, principal, description, issued: at, ...(expires !== undefined && { expires }) };
   // Deleting the holder takes its keys along: the two may not pass each other unseen.

@@ -24,6 +24,7 @@ describe('the configuration', () => {
       quotas: USUAL_QUOTAS,
       maxConnections: 10_000,
       maxConnectionsPerAddress: 1_000,
+      tls: undefined,
       logLevel: 'info',
       smtp: undefined,
     });

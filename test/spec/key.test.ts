@@ -94,13 +94,12 @@ describe.each(HOLDERS)('adding a key of a %s', (_kind, holder, principal) => {
 
 describe('a key that its holder issues', () => {
   const holder = { org: ORG, kind: 'user', ref: 'ann@example.com' } as const;
-  const link = ANN;
   const keyed = past(
     () => everybody,
     (read) => decideAddKey(read, { ...occasion('short'), holder, description: '', keyHash: 'short', expires: LATER }),
     key('admin', 'of admin'),
   );
-  const asked = (keyHash: string, by = link) => ({ ...add, holder, asker: { link: by, keyHash } });
+  const asked = (askingKey: string, granter = ANN) => ({ ...add, holder, granter, askingKey });
 
   it('ends with the key that asks for it', () => {
     const read = stateAfter(keyed);
