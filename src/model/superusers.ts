@@ -16,11 +16,11 @@ export const SUPERUSERS = 'superusers';
  */
 export function keepSuperuserKey(read: Read, org: string, at: string, events: readonly ControlEvent[]): void {
   const stream = groupStream(org, SUPERUSERS);
-  const before = read(stream)?.memberLinks ?? [];
   const edited = events.find((event) => event.type === 'group-edited' && event.stream === stream);
-  const after = edited?.type === 'group-edited' ? edited.data.memberLinks : before;
   const revoked = new Set(events.flatMap((event) => (event.type === 'key-revoked' ? [event.stream] : [])));
   if (!edited && revoked.size === 0) return;
+  const before = read(stream)?.memberLinks ?? [];
+  const after = edited?.type === 'group-edited' ? edited.data.memberLinks : before;
   const hasKey = (links: readonly string[], gone: ReadonlySet<string>) =>
     links.some((link) => read.keysOf(link).some((key) => !gone.has(key.stream) && isLive(key.state, Date.parse(at))));
   if (hasKey(after, revoked) || !hasKey(before, new Set())) return;
