@@ -2,6 +2,7 @@ import { type DynamicModule, Module } from '@nestjs/common';
 import { CqrsModule } from '@nestjs/cqrs';
 import type { Clock } from './clock.js';
 import { ReportAccessHandler } from './commands/access-report.js';
+import { AppendsUnderWay } from './commands/appends-under-way.js';
 import { PublishAuditEventsHandler } from './commands/audit-publish.js';
 import { EditAuditContextHandler } from './commands/auditctx-edit.js';
 import { AuthorityCheck } from './commands/authority-check.js';
@@ -188,6 +189,7 @@ export class AppModule {
         { provide: Jobs, useValue: parts.jobs },
         { provide: MAINTENANCE, useValue: parts.maintenance },
         { provide: MAILER, useValue: parts.mailer },
+        AppendsUnderWay,
         ControlChanges,
         KeySecrets,
         Cursors,
