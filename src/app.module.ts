@@ -69,6 +69,7 @@ import { ListAuditContextsHandler } from './queries/auditctx-list.js';
 import { Cursors } from './queries/cursor.js';
 import { GetEventLogHandler } from './queries/eventlog.js';
 import { GetOrgHandler } from './queries/org-get.js';
+import { Readings } from './queries/reading.js';
 import { GetResourceHandler } from './queries/resource-get.js';
 import { ListResourcesHandler } from './queries/resource-list.js';
 import { QueryResourcesHandler } from './queries/resource-query.js';
@@ -76,6 +77,7 @@ import type { ReadModel } from './read-model/read-model.js';
 import { Readiness } from './readiness.js';
 import { ServiceSecret } from './service-secret.js';
 import { BACKUP, CLOCK, CONFIG, EVENT_LOG, IDS, MAILER, MAINTENANCE, READ_MODEL } from './tokens.js';
+import { Turns } from './turns.js';
 
 /** What a process is made of, whatever the store. */
 export interface Parts {
@@ -91,6 +93,7 @@ export interface Parts {
   readonly runner: CommandRunner;
   readonly readiness: Readiness;
   readonly metrics: Metrics;
+  readonly turns: Turns;
   readonly guesses: Guesses;
   readonly jobs: Jobs;
   readonly maintenance: Maintenance;
@@ -185,6 +188,7 @@ export class AppModule {
         { provide: CommandRunner, useValue: parts.runner },
         { provide: Readiness, useValue: parts.readiness },
         { provide: Metrics, useValue: parts.metrics },
+        { provide: Turns, useValue: parts.turns },
         { provide: Guesses, useValue: parts.guesses },
         { provide: Jobs, useValue: parts.jobs },
         { provide: MAINTENANCE, useValue: parts.maintenance },
@@ -192,6 +196,7 @@ export class AppModule {
         AppendsUnderWay,
         ControlChanges,
         KeySecrets,
+        Readings,
         Cursors,
         ...COMMANDS,
         ...QUERIES,
