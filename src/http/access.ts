@@ -51,6 +51,7 @@ declare module 'fastify' {
     maxBytes?: number;
     unparsed?: boolean;
     bodyOptional?: boolean;
+    large?: boolean;
   }
 }
 
@@ -62,6 +63,8 @@ export interface BodyOptions {
   readonly unparsed?: boolean;
   /** The body may be left out, as that of every DELETE. */
   readonly bodyOptional?: boolean;
+  /** Whether it is one of the organization's large reads (`large-reads.ts`): by default where it shows some resources of many. */
+  readonly large?: boolean;
 }
 
 /** Declares who may call the route, and what its body may be. A route without it stops the start. */

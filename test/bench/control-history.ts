@@ -45,8 +45,8 @@ export function* controlHistory(count: number): Generator<{ readonly entry: LogE
     const { read, expected } = trackedRead(fold);
     const events = attempt(decide, read, {
       at: new Date(clock.time).toISOString(),
-      id: () => ids.next(),
       granter: null,
+      id: () => ids.next(),
     });
     if (events.length === 0) continue;
     const keyed = offset % 2 === 0 && { requestHash: 'f'.repeat(64) };

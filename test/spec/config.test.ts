@@ -20,6 +20,8 @@ describe('the configuration', () => {
       trustedProxies: [],
       rateLimit: 0,
       keyMaxDays: undefined,
+      readsPerOrg: 8,
+      requestBudgetMs: 10_000,
       badKeysPerMinute: 300,
       quotas: USUAL_QUOTAS,
       maxConnections: 10_000,
