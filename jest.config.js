@@ -29,6 +29,7 @@ const ON_BOTH_STORES = [
   'errors',
   'eventlogs',
   'export',
+  'export-revoked',
   'freshness',
   'grants',
   'groups',
@@ -55,7 +56,9 @@ const ON_BOTH_STORES = [
   'retention',
   'revoked',
   'service-accounts',
+  'user-keys',
   'users',
+  'whoami',
 ];
 
 /** The main commands of `svc`, too. */

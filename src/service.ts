@@ -20,6 +20,7 @@ import { Connections } from './http/connections.js';
 import { affordable } from './http/descriptors.js';
 import { ErrorFilter } from './http/error-filter.js';
 import { InFlight } from './http/in-flight.js';
+import { LargeReads } from './http/large-reads.js';
 import { limitRate } from './http/rate-limit.js';
 import { fastifyAdapter, prepareServer, refuseOtherMethods } from './http/server.js';
 import { reloadCertificate } from './http/tls.js';
@@ -30,6 +31,7 @@ import { maintenanceOf } from './maintenance.js';
 import { Metrics } from './metrics.js';
 import { emptyFold } from './model/control-fold.js';
 import { nestLogger } from './nest-logger.js';
+import { Places } from './places.js';
 import { Waiters } from './progress/waiters.js';
 import { auditProjection } from './projections/audit.js';
 import { controlProjection } from './projections/control.js';
@@ -42,6 +44,7 @@ import { foldedRetention } from './retention.js';
 import { ServiceSecret } from './service-secret.js';
 import type { Store } from './store.js';
 import { openEmbeddedStore } from './store-embedded.js';
+import { Turns } from './turns.js';
 
 export interface Service {
   readonly url: string;
@@ -91,7 +94,8 @@ async function compose(
   const ids = systemIds(clock);
   const fold = emptyFold();
   const retention = foldedRetention(fold, clock);
-  const store = await openStore(config, retention, clock, logger, started);
+  const turns = new Turns();
+  const store = await openStore(config, retention, clock, logger, started, turns);
   const { log, model, feed } = store;
   const metrics = new Metrics();
   const state = new ControlState(log, fold, config.cluster ? 'shared' : 'alone');
@@ -114,6 +118,7 @@ async function compose(
     runner: new CommandRunner(log, state, config.quotas, clock),
     readiness: new Readiness(store, state, projections, config.roles),
     metrics,
+    turns,
     guesses,
     jobs,
     maintenance: maintenanceOf(store, retention, metrics, clock, logger),
@@ -129,8 +134,9 @@ async function openStore(
   clock: Clock,
   logger: Logger,
   started: AsyncDisposableStack,
+  turns: Turns,
 ): Promise<Store> {
-  if (!cluster) return openEmbeddedStore(dataDir, retention, clock, logger, started);
+  if (!cluster) return openEmbeddedStore(dataDir, retention, clock, logger, started, turns);
   const { openClusterStore } = await import('./store-cluster.js');
   return openClusterStore(cluster, retention, clock, logger, started);
 }
@@ -186,6 +192,7 @@ async function serve(parts: Parts, logger: Logger, started: AsyncDisposableStack
   const inFlight = new InFlight(server);
   const access = new AccessCheck(state, denied, clock, keyHash(parts.rootKey), guesses);
   const routes = prepareServer(server, access, readiness);
+  server.addHook('preHandler', new LargeReads(readPlaces(config)).hook);
   const connections = watchConnections(server.server, parts, logger);
   const app = await NestFactory.create<NestFastifyApplication>(AppModule.of(parts), adapter, {
     logger: nestLogger(logger),
@@ -222,6 +229,13 @@ function protectTransport(server: Server, { host, tls }: Config, logger: Logger)
     { host },
     'keys and events travel unencrypted: set CONTROL_TLS_CERT_FILE and CONTROL_TLS_KEY_FILE, or let nothing but a proxy with TLS reach this port',
   );
+}
+
+/** So many organizations may have all their large reads under way at once; more have one each. */
+const ORGS_AT_FULL = 6;
+
+function readPlaces({ readsPerOrg }: Config): Places {
+  return new Places({ perOrg: readsPerOrg, inAll: ORGS_AT_FULL * readsPerOrg });
 }
 
 function watchConnections(server: Server, { config, metrics, ids }: Parts, logger: Logger): Connections {
