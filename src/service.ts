@@ -11,6 +11,7 @@ import { DeniedAttempts } from './commands/denied-attempts.js';
 import { Guesses } from './commands/guesses.js';
 import { Jobs } from './commands/jobs.js';
 import { keyHash } from './commands/key-secrets.js';
+import { warnOfSelfSetQueries } from './commands/self-set-queries.js';
 import type { Config } from './config.js';
 import type { Topic } from './event-log/event-log.js';
 import { addGauges } from './gauges.js';
@@ -73,6 +74,7 @@ export async function startService(config: Config, logger: Logger, clock: Clock 
   try {
     const { parts, store, projections } = await compose(config, logger, clock, started);
     const failure = runLoops(parts, store, projections, logger, started);
+    void parts.state.startReached.then(() => warnOfSelfSetQueries(parts.state.read, logger));
     const url = await serve(parts, logger, started);
     await Promise.race([ready(parts.readiness, logger), failure]);
     const isNew = parts.state.fold.streams.size === 0;
@@ -189,8 +191,9 @@ async function serve(parts: Parts, logger: Logger, started: AsyncDisposableStack
   await limitRate(server, config.rateLimit);
   const inFlight = new InFlight(server);
   const access = new AccessCheck(state, denied, clock, keyHash(parts.rootKey), guesses);
-  const routes = prepareServer(server, access, readiness);
+  // Before the access is checked again: a read may wait long for its turn.
   server.addHook('preHandler', new LargeReads(readPlaces(config)).hook);
+  const routes = prepareServer(server, access, readiness);
   const connections = watchConnections(server.server, parts, logger);
   const app = await NestFactory.create<NestFastifyApplication>(AppModule.of(parts), adapter, {
     logger: nestLogger(logger),

@@ -14,6 +14,7 @@ import { type Indexed, Waiters } from '../progress/waiters.js';
 import { CLOCK, CONFIG, EVENT_LOG, IDS, READ_MODEL } from '../tokens.js';
 import { inSpan } from '../tracing.js';
 import { type Steps, Turns } from '../turns.js';
+import { AppendsUnderWay } from './appends-under-way.js';
 import { AuthorityCheck, type Standing } from './authority-check.js';
 
 export interface PublishItem {
@@ -78,6 +79,7 @@ export class PublishAuditEventsHandler implements ICommandHandler<PublishAuditEv
     private readonly metrics: Metrics,
     private readonly authorities: AuthorityCheck,
     private readonly turns: Turns,
+    private readonly underWay: AppendsUnderWay,
     @Inject(EVENT_LOG) private readonly log: EventLog,
     @Inject(READ_MODEL) private readonly model: IndexedEvents,
     @Inject(CLOCK) private readonly clock: Clock,
@@ -108,7 +110,7 @@ export class PublishAuditEventsHandler implements ICommandHandler<PublishAuditEv
     const start = performance.now();
     try {
       positions = await inSpan('append', { entries: prepared.length }, () =>
-        this.log.append(prepared.map(({ entry }) => entry)),
+        this.underWay.note(standing.authority.org, this.log.append(prepared.map(({ entry }) => entry))),
       );
     } catch (error) {
       if (!(error instanceof ControlError)) throw error;
