@@ -32,6 +32,7 @@ const ON_BOTH_STORES = [
   'freshness',
   'groups',
   'idempotency',
+  'idempotency-publishers',
   'invitation-accept',
   'invitation-mail',
   'invitations',

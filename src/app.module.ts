@@ -12,6 +12,7 @@ import { ControlState } from './commands/control-state.js';
 import { ListDeadLettersHandler } from './commands/dead-letter-list.js';
 import { ReplayDeadLettersHandler } from './commands/dead-letter-replay.js';
 import { CreateDomainHandler, DeleteDomainHandler, EditDomainHandler } from './commands/domain.js';
+import { FormerEvents } from './commands/event-keys.js';
 import { CreateGroupHandler, DeleteGroupHandler, EditGroupHandler } from './commands/group.js';
 import {
   AcceptInvitationHandler,
@@ -186,6 +187,7 @@ export class AppModule {
         { provide: MAINTENANCE, useValue: parts.maintenance },
         { provide: MAILER, useValue: parts.mailer },
         ControlChanges,
+        FormerEvents,
         KeySecrets,
         Cursors,
         ...COMMANDS,
