@@ -27,6 +27,7 @@ import { maintenanceOf } from './maintenance.js';
 import { Metrics } from './metrics.js';
 import { emptyFold } from './model/control-fold.js';
 import { nestLogger } from './nest-logger.js';
+import { rebuildOutdated } from './outdated.js';
 import { Waiters } from './progress/waiters.js';
 import { auditProjection } from './projections/audit.js';
 import { controlProjection } from './projections/control.js';
@@ -141,7 +142,7 @@ function projectionsOf(
 
 /** Runs the fold and the projections; the answer rejects when one of them cannot go on, and never resolves. */
 function runLoops(
-  { state, model, metrics }: Parts,
+  { state, model, metrics, jobs, maintenance }: Parts,
   store: Store,
   projections: ReadonlyMap<Topic, ProjectionRunner>,
   logger: Logger,
@@ -155,7 +156,10 @@ function runLoops(
     await Promise.all([...projections.values()].map((runner) => runner.run(signal)));
   };
   const loops = [...store.run(signal), state.run(signal), state.keepFresh(signal), project()];
-  if (projections.size > 0) loops.push(sweepExpired(model, metrics, logger, signal));
+  if (projections.size > 0) {
+    loops.push(sweepExpired(model, metrics, logger, signal));
+    loops.push(rebuildOutdated(store, projections, jobs, maintenance, logger, signal));
+  }
   started.defer(async () => {
     stop.abort();
     await Promise.allSettled(loops);
