@@ -7,10 +7,8 @@ import type { Topic } from './event-log/event-log.js';
 import type { ProjectionRunner } from './projections/projection-runner.js';
 import type { Store } from './store.js';
 
-const LOOK_MS = 1_000;
-
-/** A rebuild that failed is begun again after this long. */
-const RETRY_MS = 30_000;
+/** How often it looks, and how long after a rebuild that failed the next begins, in milliseconds. */
+const PACE = { look: 1_000, retry: 30_000 };
 
 /**
  * Rebuilds a read model that an earlier version made, while that one serves. Of several processes the one does it that
@@ -24,9 +22,10 @@ export async function rebuildOutdated(
   maintenance: Maintenance,
   logger: Logger,
   signal: AbortSignal,
+  pace = PACE,
 ): Promise<void> {
   while (!signal.aborted) {
-    await pause(LOOK_MS, signal);
+    await pause(pace.look, signal);
     const carries = Object.keys(projections.get('control')?.indexed ?? {}).length > 0;
     if (signal.aborted || !carries || !store.isOutdated()) continue;
     try {
@@ -37,8 +36,8 @@ export async function rebuildOutdated(
       continue;
     }
     logger.warn('an earlier version made the read model; a new one is filled beside it and takes its place');
-    while (!signal.aborted && jobs.state('rebuild').state === 'running') await pause(LOOK_MS, signal);
-    if (jobs.state('rebuild').state === 'failed') await pause(RETRY_MS, signal);
+    while (!signal.aborted && jobs.state('rebuild').state === 'running') await pause(pace.look, signal);
+    if (jobs.state('rebuild').state === 'failed') await pause(pace.retry, signal);
   }
 }
 

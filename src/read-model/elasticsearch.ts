@@ -12,6 +12,7 @@ import {
   steadyRead,
 } from './elasticsearch-client.js';
 import { ElasticsearchGeneration } from './elasticsearch-generation.js';
+import { isUsable, unusable } from './elasticsearch-identity.js';
 import { type Identity, kindsIn, MAPPING_VERSION } from './elasticsearch-mapping.js';
 import { Names } from './elasticsearch-names.js';
 import { Succession } from './elasticsearch-next.js';
@@ -20,7 +21,7 @@ import { lastReceived, searchReceived } from './elasticsearch-received.js';
 import { countByValue, getDocument, type Reader, searchByField } from './elasticsearch-search.js';
 import { Served } from './elasticsearch-served.js';
 import { type Nexts, nextsOf } from './elasticsearch-state.js';
-import { canServe, isAdded, KINDS_VERSION, type KindName, neededBy } from './kinds.js';
+import { isAdded, KINDS_VERSION, type KindName, neededBy } from './kinds.js';
 import {
   GenerationLost,
   KEEP_ALL,
@@ -234,7 +235,7 @@ export class ElasticsearchReadModel implements ReadModel {
     for (let attempt = 0; attempt < MOST_ATTEMPTS; attempt += 1) {
       const live = await catalog.liveIdentity(timeoutMs);
       if (!live) await this.createFirst();
-      else if (this.isUsable(live.identity)) return this.switchTo(live.generation, live.identity.version);
+      else if (isUsable(live.identity, catalog.identity)) return this.switchTo(live.generation, live.identity.version);
       else throw this.refuse(live.identity);
     }
     throw new ElasticsearchFault('the read model could not be made in Elasticsearch', 409, 'first_contended');
@@ -268,23 +269,10 @@ export class ElasticsearchReadModel implements ReadModel {
     return this.current;
   }
 
-  private isUsable({ logId, version }: Partial<Identity>): boolean {
-    const { identity } = this.reader.catalog;
-    return logId === identity.logId && canServe(kindsIn(version) ?? 0);
-  }
-
-  private refuse({ logId, version }: Partial<Identity>): StoreUnusable {
+  private refuse(found: Partial<Identity>): StoreUnusable {
     const { indexPrefix } = { ...DEFAULTS, ...this.options };
-    const { identity } = this.reader.catalog;
-    const why =
-      version === identity.version
-        ? `was filled from the log ${logId}, not from ${identity.logId}`
-        : `has the layout ${version} of another version of the program, not ${identity.version}`;
     this.current = undefined;
-    this.unusable = new StoreUnusable(
-      `Elasticsearch, indices ${indexPrefix}*: the read model ${why}. ` +
-        'Fill a new one beside it and put it in its place with `svc rebuild`, or name another CONTROL_ELASTICSEARCH_INDEX_PREFIX',
-    );
+    this.unusable = unusable(indexPrefix, found, this.reader.catalog.identity);
     return this.unusable;
   }
 }
