@@ -2,6 +2,7 @@ import { type DynamicModule, Module } from '@nestjs/common';
 import { CqrsModule } from '@nestjs/cqrs';
 import type { Clock } from './clock.js';
 import { ReportAccessHandler } from './commands/access-report.js';
+import { AppendsUnderWay } from './commands/appends-under-way.js';
 import { PublishAuditEventsHandler } from './commands/audit-publish.js';
 import { EditAuditContextHandler } from './commands/auditctx-edit.js';
 import { AuthorityCheck } from './commands/authority-check.js';
@@ -14,6 +15,7 @@ import { ReplayDeadLettersHandler } from './commands/dead-letter-replay.js';
 import { CreateDomainHandler, DeleteDomainHandler, EditDomainHandler } from './commands/domain.js';
 import { FormerEvents } from './commands/event-keys.js';
 import { CreateGroupHandler, DeleteGroupHandler, EditGroupHandler } from './commands/group.js';
+import { Guesses } from './commands/guesses.js';
 import {
   AcceptInvitationHandler,
   InviteUsersHandler,
@@ -68,6 +70,7 @@ import { ListAuditContextsHandler } from './queries/auditctx-list.js';
 import { Cursors } from './queries/cursor.js';
 import { GetEventLogHandler } from './queries/eventlog.js';
 import { GetOrgHandler } from './queries/org-get.js';
+import { Readings } from './queries/reading.js';
 import { GetResourceHandler } from './queries/resource-get.js';
 import { ListResourcesHandler } from './queries/resource-list.js';
 import { QueryResourcesHandler } from './queries/resource-query.js';
@@ -75,6 +78,7 @@ import type { ReadModel } from './read-model/read-model.js';
 import { Readiness } from './readiness.js';
 import { ServiceSecret } from './service-secret.js';
 import { BACKUP, CLOCK, CONFIG, EVENT_LOG, IDS, MAILER, MAINTENANCE, READ_MODEL } from './tokens.js';
+import { Turns } from './turns.js';
 
 /** What a process is made of, whatever the store. */
 export interface Parts {
@@ -90,6 +94,8 @@ export interface Parts {
   readonly runner: CommandRunner;
   readonly readiness: Readiness;
   readonly metrics: Metrics;
+  readonly turns: Turns;
+  readonly guesses: Guesses;
   readonly jobs: Jobs;
   readonly maintenance: Maintenance;
   readonly mailer: Mailer;
@@ -183,12 +189,16 @@ export class AppModule {
         { provide: CommandRunner, useValue: parts.runner },
         { provide: Readiness, useValue: parts.readiness },
         { provide: Metrics, useValue: parts.metrics },
+        { provide: Turns, useValue: parts.turns },
+        { provide: Guesses, useValue: parts.guesses },
         { provide: Jobs, useValue: parts.jobs },
         { provide: MAINTENANCE, useValue: parts.maintenance },
         { provide: MAILER, useValue: parts.mailer },
+        AppendsUnderWay,
         ControlChanges,
         FormerEvents,
         KeySecrets,
+        Readings,
         Cursors,
         ...COMMANDS,
         ...QUERIES,

@@ -10,6 +10,8 @@ import { type Service, startService } from './service.js';
 const STOP_MS = 8_000;
 
 async function main(): Promise<void> {
+  // Whatever is written is for this user alone.
+  process.umask(0o077);
   const config = readConfig(process.env);
   const logger = pino({ level: config.logLevel, redact: ['req.headers.authorization', 'headers.authorization'] });
   let service: Service | undefined;

@@ -33,6 +33,11 @@ export class Metrics {
     'Denied attempts that were not recorded: too many at once, or the log was away',
     [],
   );
+  private readonly guesses = this.counter(
+    'guesses_total',
+    'Unknown keys and wrong invitation codes, and whether the answer was the refusal or 429',
+    ['guessed', 'answer'],
+  );
   private readonly expired = this.counter('expired_documents_total', 'Documents removed because they expired', []);
   private readonly unlike = new Gauge({
     name: 'control_reconcile_differences',
@@ -70,6 +75,10 @@ export class Metrics {
 
   deniedUnrecorded(): void {
     this.denied.inc();
+  }
+
+  guessed(guessed: 'key' | 'code', answer: 'refused' | 'throttled'): void {
+    this.guesses.inc({ guessed, answer });
   }
 
   swept(removed: number): void {

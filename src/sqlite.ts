@@ -34,6 +34,7 @@ export function openExclusive(file: string, application: number, synchronous: 'F
   const existed = existsSync(file);
   let db: DatabaseSync | undefined;
   try {
+    if (!existed) makePrivate(file);
     db = new DatabaseSync(file);
     db.exec('PRAGMA locking_mode = EXCLUSIVE');
     if (existed) refuseForeign(db, file, application);
@@ -47,6 +48,11 @@ export function openExclusive(file: string, application: number, synchronous: 'F
     if (db?.isOpen) db.close();
     throw unusable(file, error);
   }
+}
+
+/** An empty file for its owner alone. SQLite takes it for a new database, and gives `-wal` and `-shm` its mode. */
+export function makePrivate(file: string): void {
+  closeSync(openSync(file, 'wx', 0o600));
 }
 
 /** Whether the database has no tables yet: it is new, or its making was cut off before the first commit. */

@@ -1,13 +1,13 @@
-import { mkdirSync } from 'node:fs';
 import { join } from 'node:path';
 import type { Logger } from 'pino';
 import type { Clock } from './clock.js';
 import { EmbeddedEventLog } from './event-log/embedded.js';
-import { StoreUnusable } from './event-log/event-log.js';
+import { preparePrivateFolder } from './private-folder.js';
 import { InProcessProgressFeed } from './progress/in-process.js';
 import { EmbeddedReadModel } from './read-model/embedded.js';
 import type { Retention } from './read-model/read-model.js';
 import type { Store } from './store.js';
+import type { Turns } from './turns.js';
 
 /** Two files in the data folder. What it opens is closed with `started`. */
 export async function openEmbeddedStore(
@@ -16,8 +16,9 @@ export async function openEmbeddedStore(
   clock: Clock,
   logger: Logger,
   started: AsyncDisposableStack,
+  turns: Turns,
 ): Promise<Store> {
-  prepareFolder(dataDir);
+  preparePrivateFolder(dataDir, logger);
   const log = await EmbeddedEventLog.open({ file: join(dataDir, 'log.db'), clock });
   started.defer(() => log.close());
   const file = join(dataDir, 'read-model.db');
@@ -25,20 +26,11 @@ export async function openEmbeddedStore(
     file,
     logId: log.id,
     retention,
+    turns,
     head: (topic) => log.head(topic),
     onReplaced: (reason) =>
       logger.error({ file, reason, log: log.id }, 'the read model is rebuilt; the old file is kept'),
   });
   started.defer(() => model.close());
   return { log, model, feed: new InProcessProgressFeed(), missing: () => [], isOutdated: () => false, run: () => [] };
-}
-
-function prepareFolder(folder: string): void {
-  try {
-    mkdirSync(folder, { recursive: true, mode: 0o700 });
-  } catch (error) {
-    throw new StoreUnusable(`${folder}: cannot be made: ${(error as Error).message}; check CONTROL_DATA_DIR`, {
-      cause: error,
-    });
-  }
 }

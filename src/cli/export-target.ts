@@ -1,7 +1,8 @@
-import { type FileHandle, open, readFile, rename, rm, writeFile } from 'node:fs/promises';
+import { type FileHandle, rename, rm, writeFile } from 'node:fs/promises';
 import { escapeLine } from './escape.js';
 import type { ExportTarget } from './event-export.js';
 import { CliError, EXIT, UsageError } from './failures.js';
+import { giveName, openNew, openOwn, requireAbsent } from './new-file.js';
 import type { Terminal } from './terminal.js';
 
 /** How often the place is noted from which an export can go on: a process that is killed loses no more than this. */
@@ -42,23 +43,28 @@ export class ExportFile implements ExportTarget {
   #bytes: number;
   #noted = performance.now();
 
-  /** Throws `UsageError` where the unfinished file is of another request. With nothing to go on with, it begins anew. */
+  /**
+   * Throws `UsageError` where the unfinished file is of another request, and `CliError` where the file or, without
+   * `resume`, the unfinished one is there. With nothing to go on with, it begins anew.
+   */
   static async open(file: string, request: string, resume: boolean): Promise<ExportFile> {
     return told(file, async () => {
+      await requireAbsent(file, 'choose another name, or remove it');
       const place = resume ? await readPlace(file) : undefined;
       if (place && place.request !== request) {
         throw new UsageError(`${file}.part is of an export with other options: repeat those, or leave out --resume`);
       }
       if (place) {
-        const handle = await open(`${file}.part`, 'r+');
+        const handle = await openOwn(`${file}.part`);
         if ((await handle.stat()).size >= place.bytes) {
           await handle.truncate(place.bytes);
           return new ExportFile(file, handle, request, place);
         }
         await handle.close();
       }
-      await rm(placeFile(file), { force: true });
-      return new ExportFile(file, await open(`${file}.part`, 'w'), request, undefined);
+      if (!resume) await requireAbsent(`${file}.part`, 'go on with that export (--resume), or remove it');
+      for (const left of [placeFile(file), `${file}.part`]) await rm(left, { force: true });
+      return new ExportFile(file, await openNew(`${file}.part`), request, undefined);
     });
   }
 
@@ -92,7 +98,7 @@ export class ExportFile implements ExportTarget {
       await this.handle.truncate(this.#bytes);
       await this.handle.sync();
       await this.handle.close();
-      await rename(`${this.file}.part`, this.file);
+      await giveName(`${this.file}.part`, this.file);
       await rm(placeFile(this.file), { force: true });
     });
   }
@@ -110,7 +116,8 @@ export class ExportFile implements ExportTarget {
     if (next === undefined) return;
     await this.handle.datasync();
     const place: Place = { request, next, bytes: this.#bytes, count };
-    await writeFile(`${placeFile(this.file)}.new`, JSON.stringify(place));
+    await rm(`${placeFile(this.file)}.new`, { force: true });
+    await writeFile(`${placeFile(this.file)}.new`, JSON.stringify(place), { flag: 'wx', mode: 0o600 });
     await rename(`${placeFile(this.file)}.new`, placeFile(this.file));
   }
 }
@@ -119,10 +126,19 @@ const placeFile = (file: string): string => `${file}.part.place`;
 
 async function readPlace(file: string): Promise<Place | undefined> {
   try {
-    return JSON.parse(await readFile(placeFile(file), 'utf8')) as Place;
+    return JSON.parse(await readOwn(placeFile(file))) as Place;
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code === 'ENOENT' || error instanceof SyntaxError) return undefined;
     throw error;
+  }
+}
+
+async function readOwn(path: string): Promise<string> {
+  const handle = await openOwn(path);
+  try {
+    return await handle.readFile('utf8');
+  } finally {
+    await handle.close();
   }
 }
 

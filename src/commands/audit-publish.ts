@@ -13,6 +13,7 @@ import { canonicalJson } from '../model/canonical-json.js';
 import { type Indexed, Waiters } from '../progress/waiters.js';
 import { CLOCK, CONFIG, EVENT_LOG, IDS, READ_MODEL } from '../tokens.js';
 import { inSpan } from '../tracing.js';
+import { AppendsUnderWay } from './appends-under-way.js';
 import { AuthorityCheck, type Standing } from './authority-check.js';
 import { FormerEvents, formerEventId, keyedEventId } from './event-keys.js';
 
@@ -75,6 +76,7 @@ export class PublishAuditEventsHandler implements ICommandHandler<PublishAuditEv
     private readonly metrics: Metrics,
     private readonly authorities: AuthorityCheck,
     private readonly former: FormerEvents,
+    private readonly underWay: AppendsUnderWay,
     @Inject(EVENT_LOG) private readonly log: EventLog,
     @Inject(READ_MODEL) private readonly model: IndexedEvents,
     @Inject(CLOCK) private readonly clock: Clock,
@@ -106,7 +108,7 @@ export class PublishAuditEventsHandler implements ICommandHandler<PublishAuditEv
     const start = performance.now();
     try {
       positions = await inSpan('append', { entries: prepared.length }, () =>
-        this.log.append(prepared.map(({ entry }) => entry)),
+        this.underWay.note(standing.authority.org, this.log.append(prepared.map(({ entry }) => entry))),
       );
     } catch (error) {
       if (!(error instanceof ControlError)) throw error;

@@ -1,17 +1,15 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import type { Logger } from 'pino';
-import { type Clock, isoTime } from '../clock.js';
+import type { Clock } from '../clock.js';
 import { auditEntry } from '../event-log/audit-record.js';
 import type { EventLog } from '../event-log/event-log.js';
-import { type Ids, timeOf } from '../ids.js';
+import type { Ids } from '../ids.js';
 import type { Metrics } from '../metrics.js';
-import type { Principal } from '../model/access.js';
-import { type AuditEvent, recordedEvent, SERVICE_CONTEXT } from '../model/audit-event.js';
-import { publisherOf } from '../model/publisher.js';
-
-/** Of one organization, in one process. */
-const A_SECOND = 10;
-const AT_ONCE = 50;
+import type { AuditEvent } from '../model/audit-event.js';
+import { DeniedBudgets } from './denied-budgets.js';
+import { type DeniedAttempt, deniedEvent, deniedSummaryEvent } from './denied-event.js';
+import { type DeniedGroup, DeniedTally, likenessOf } from './denied-tally.js';
+import { networkOf } from './network.js';
 
 /** How long the excess may wait to be summed up. */
 const SUMMARY_MS = 10_000;
@@ -19,38 +17,15 @@ const SUMMARY_MS = 10_000;
 /** How long the end of the process waits for the last summary. */
 const LAST_SUMMARY_MS = 1_000;
 
-const MOST_CHARACTERS = 1024;
-
-const DENIED = { status: 'DENIED', message: 'the caller may not do this' };
-
-export interface DeniedAttempt {
-  readonly principal: Principal;
-  /** What the permission is on, and which it is; for want of a better word, the access that the route asks for. */
-  readonly kind: string;
-  readonly permission: string;
-  readonly method: string;
-  /** Of the request, as it came. */
-  readonly path: string;
-  readonly requestId: string;
-  readonly remoteIp: string;
-}
-
-/** Of one organization. */
-interface Budget {
-  tokens: number;
-  at: number;
-  /** Attempts since the last summary that are not recorded one by one. */
-  excess: number;
-}
-
 /**
- * Records what authenticated callers were refused, as audit events of their own organization: `resource` is the kind and
- * the path, `action` the permission. Nobody waits for it. Only so many a second are recorded one by one, so that nobody
- * can fill the log with refusals; the others, and those that the log could not take, are counted, and their number is
- * recorded soon after.
+ * Records what authenticated callers were refused, as audit events of their own organization. Nobody waits for it. Only
+ * so many a second are recorded one by one, so that nobody can fill the log with refusals; the others, and those that the
+ * log could not take, are counted by principal, permission and address, and the counts are recorded soon after. All
+ * limits are of this process.
  */
 export class DeniedAttempts {
-  private readonly budgets = new Map<string, Budget>();
+  private readonly budgets = new Map<string, DeniedBudgets>();
+  private tallies = new Map<string, DeniedTally>();
   private summary: NodeJS.Timeout | undefined;
 
   constructor(
@@ -61,30 +36,14 @@ export class DeniedAttempts {
     private readonly logger: Logger,
   ) {}
 
-  note({ principal, kind, permission, method, path, requestId, remoteIp }: DeniedAttempt): void {
-    const { org, name, email, link } = principal;
-    if (!this.takes(org)) return this.leave(org);
-    const id = this.ids.next();
-    const subject = { name, ...(email !== undefined && { email }), data: { link } };
-    const event = recordedEvent(
-      {
-        resource: { type: kind, name: path.slice(0, MOST_CHARACTERS) },
-        action: { type: permission, data: { method } },
-        result: DENIED,
-        context: { eventSource: 'control' },
-      },
-      {
-        id,
-        postedTime: isoTime(timeOf(id)),
-        org,
-        contextName: SERVICE_CONTEXT,
-        remoteIp,
-        requestId,
-        publisher: publisherOf(principal, remoteIp),
-        subject,
-      },
-    );
-    void this.record(event);
+  note(attempt: DeniedAttempt): void {
+    const { principal, gravity, target } = attempt;
+    const group = groupOf(attempt);
+    // Resources that exist are few, names that do not are as many as a caller makes up.
+    const likeness = likenessOf(group) + (gravity === 'plain' ? '' : (target ?? ''));
+    const isRecorded = this.budgetsOf(principal.org).takes(gravity, principal.link, likeness, this.clock.now());
+    if (isRecorded) void this.record(attempt, group);
+    else this.leave(principal.org, group);
   }
 
   /** Sums up what is left, when no more will come, as far as the log takes it soon. */
@@ -97,62 +56,39 @@ export class DeniedAttempts {
     clearTimeout(this.summary);
   }
 
-  private budgetOf(org: string): Budget {
-    const budget = this.budgets.get(org) ?? { tokens: AT_ONCE, at: this.clock.now(), excess: 0 };
-    this.budgets.set(org, budget);
-    return budget;
+  private budgetsOf(org: string): DeniedBudgets {
+    const budgets = this.budgets.get(org) ?? new DeniedBudgets();
+    this.budgets.set(org, budgets);
+    return budgets;
   }
 
-  private takes(org: string): boolean {
-    const budget = this.budgetOf(org);
-    const now = this.clock.now();
-    budget.tokens = Math.min(AT_ONCE, budget.tokens + (Math.max(0, now - budget.at) / 1000) * A_SECOND);
-    budget.at = now;
-    if (budget.tokens < 1) return false;
-    budget.tokens -= 1;
-    return true;
+  private async record(attempt: DeniedAttempt, group: DeniedGroup): Promise<void> {
+    if (!(await this.append(deniedEvent(attempt, this.ids.next())))) this.leave(attempt.principal.org, group);
   }
 
-  private leave(org: string): void {
+  private leave(org: string, group: DeniedGroup): void {
     this.metrics.deniedUnrecorded();
-    this.putOff(org, 1);
+    this.tallyOf(org).add(group);
   }
 
-  private putOff(org: string, attempts: number): void {
-    this.budgetOf(org).excess += attempts;
+  private tallyOf(org: string): DeniedTally {
+    const tally = this.tallies.get(org) ?? new DeniedTally();
+    this.tallies.set(org, tally);
     this.summary ??= setTimeout(() => void this.sumUp(), SUMMARY_MS).unref();
+    return tally;
   }
 
   private async sumUp(): Promise<void> {
     this.summary = undefined;
-    const left = [...this.budgets].filter(([, { excess }]) => excess > 0);
+    const tallies = [...this.tallies];
+    this.tallies = new Map();
     await Promise.all(
-      left.map(async ([org, budget]) => {
-        const { excess } = budget;
-        budget.excess = 0;
-        if (!(await this.append(this.summaryOf(org, excess)))) this.putOff(org, excess);
+      tallies.map(async ([org, tally]) => {
+        const summary = tally.summary();
+        if (!(await this.append(deniedSummaryEvent(org, summary, this.ids.next()))))
+          this.tallyOf(org).takeBack(summary);
       }),
     );
-  }
-
-  private summaryOf(org: string, excess: number): AuditEvent {
-    const id = this.ids.next();
-    const postedTime = isoTime(timeOf(id));
-    return {
-      id,
-      resource: { type: 'org', name: org },
-      eventTime: postedTime,
-      postedTime,
-      requestId: id,
-      context: { org, name: SERVICE_CONTEXT, eventSource: 'control' },
-      subject: { name: SERVICE_CONTEXT },
-      action: { type: 'denied-attempts', data: { unrecorded: excess } },
-      result: { ...DENIED, message: `${excess} more attempts were denied than are recorded one by one` },
-    };
-  }
-
-  private async record(event: AuditEvent): Promise<void> {
-    if (!(await this.append(event))) this.leave(event.context.org);
   }
 
   /** Whether the log has it. */
@@ -165,4 +101,8 @@ export class DeniedAttempts {
       return false;
     }
   }
+}
+
+function groupOf({ principal, kind, permission, gravity, remoteIp }: DeniedAttempt): DeniedGroup {
+  return { gravity, principal: principal.link, kind, permission, address: networkOf(remoteIp) };
 }

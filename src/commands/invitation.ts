@@ -17,6 +17,7 @@ import { type UserState, userLink } from '../model/user.js';
 import { IDS, MAILER } from '../tokens.js';
 import { type ChangeRequest, ControlChanges } from './control-changes.js';
 import { ControlState } from './control-state.js';
+import { Guesses } from './guesses.js';
 import { KeySecrets, keyHash } from './key-secrets.js';
 
 /** What an invited address is sent. */
@@ -147,6 +148,7 @@ export class AcceptInvitationHandler implements ICommandHandler<AcceptInvitation
     private readonly changes: ControlChanges,
     private readonly state: ControlState,
     private readonly secrets: KeySecrets,
+    private readonly guesses: Guesses,
     @Inject(IDS) private readonly ids: Ids,
   ) {}
 
@@ -157,7 +159,7 @@ export class AcceptInvitationHandler implements ICommandHandler<AcceptInvitation
     // By the code too: the first answer holds a key, and is given again to nobody else.
     const id = idempotencyKey === undefined ? this.ids.next() : keyedId(path, org, codeHash, idempotencyKey);
     const key = idempotencyKey === undefined ? this.secrets.random() : this.secrets.derived(id);
-    const by = { name, keyId: invitation, ...from, ...(await this.accepting(acceptance, codeHash, id)) };
+    const by = { name, keyId: invitation, ...from, ...(await this.accepting(acceptance, from.remoteIp, codeHash, id)) };
     const { events, searchable } = await this.changes.make(
       {
         org,
@@ -175,9 +177,10 @@ export class AcceptInvitationHandler implements ICommandHandler<AcceptInvitation
     return { user, key, searchable };
   }
 
-  /** Who accepts; nothing for a retry of what was accepted. Throws `not_found`. */
+  /** Who accepts; nothing for a retry of what was accepted. Throws `not_found`, and `rate_limited` for many guesses. */
   private async accepting(
     { org, invitation }: AcceptInvitation['acceptance'],
+    address: string,
     codeHash: string,
     commandId: string,
   ): Promise<Pick<Caller, 'email' | 'link'>> {
@@ -188,9 +191,14 @@ export class AcceptInvitationHandler implements ICommandHandler<AcceptInvitation
     };
     const at = known();
     if (at) return at;
+    const guess = this.guesses.begin({ guessed: 'code', address, invitation: `${org}/${invitation}` });
     await this.state.confirm();
     const later = known();
-    if (later) return later;
+    if (later) {
+      guess.right();
+      return later;
+    }
+    guess.wrong();
     throw new ControlError('not_found', 'there is no such invitation');
   }
 }

@@ -3,7 +3,7 @@ import { dirname } from 'node:path';
 import { backup, DatabaseSync } from 'node:sqlite';
 import { setTimeout as delay } from 'node:timers/promises';
 import { ControlError } from '../errors.js';
-import { isEmpty, openExclusive, sqliteFault } from '../sqlite.js';
+import { isEmpty, makePrivate, openExclusive, sqliteFault } from '../sqlite.js';
 import type { Snapshot } from './backup.js';
 import { checkEnds, FORMAT, prepareFile, TOPICS, tableName, writeEnds } from './embedded-format.js';
 import { partitionTable } from './embedded-partition.js';
@@ -23,6 +23,7 @@ const SPARE_BYTES = 64 * 1024 * 1024;
  */
 export async function snapshotOf(db: DatabaseSync, to: string): Promise<Snapshot> {
   checkSpace(db, dirname(to));
+  makePrivate(to);
   const progress = () => {
     if (!db.isOpen) throw new ControlError('log_unavailable', 'the log was closed while it was copied');
   };

@@ -1,5 +1,6 @@
 import { createHash } from 'node:crypto';
 import {
+  chmodSync,
   closeSync,
   copyFileSync,
   createReadStream,
@@ -50,6 +51,7 @@ export async function restoreLog({ from, dataDir, sha256, force }: Restoring): P
   mkdirSync(dataDir, { recursive: true, mode: 0o700 });
   try {
     copyFileSync(from, unfinished);
+    chmodSync(unfinished, 0o600);
     if (sha256 !== undefined && (await sha256Of(unfinished)) !== sha256.toLowerCase()) {
       throw new StoreUnusable(`${from}: is not as it was made: its SHA-256 is not ${sha256}`);
     }

@@ -4,11 +4,14 @@ import type { Clock } from '../clock.js';
 import { AuthorityCheck, forbidden, refusalOf, type Standing, unauthenticated } from '../commands/authority-check.js';
 import type { ControlState } from '../commands/control-state.js';
 import type { DeniedAttempts } from '../commands/denied-attempts.js';
+import type { Guesses } from '../commands/guesses.js';
 import { keyHash } from '../commands/key-secrets.js';
 import type { ControlError } from '../errors.js';
 import { type Principal, principalOf, type Reach } from '../model/access.js';
 import type { Authority } from '../model/authority.js';
+import { gravityOf, type Wanted } from '../model/gravity.js';
 import type { PermissionName, TargetKind } from '../model/permission.js';
+import { targetLink } from '../model/targets.js';
 import { STATUSES } from './statuses.js';
 
 /** A permission on resources of a kind, and on which of them the route needs it. */
@@ -34,7 +37,7 @@ declare module 'fastify' {
     /** What the access of a principal rests on, as it was judged last; null where no principal is asked for. */
     standing: Standing | null;
     /** What the caller was refused for want of, where the route does not say it. */
-    missing: Pick<Needed, 'kind' | 'permission'> | null;
+    missing: (Pick<Needed, 'kind' | 'permission'> & { readonly target?: string }) | null;
   }
   interface FastifyInstance {
     readonly access: AccessCheck;
@@ -44,6 +47,7 @@ declare module 'fastify' {
     maxBytes?: number;
     unparsed?: boolean;
     bodyOptional?: boolean;
+    large?: boolean;
   }
 }
 
@@ -55,6 +59,8 @@ export interface BodyOptions {
   readonly unparsed?: boolean;
   /** The body may be left out, as that of every DELETE. */
   readonly bodyOptional?: boolean;
+  /** Whether it is one of the organization's large reads (`large-reads.ts`): by default where it shows some resources of many. */
+  readonly large?: boolean;
 }
 
 /** Declares who may call the route, and what its body may be. A route without it stops the start. */
@@ -95,6 +101,7 @@ export class AccessCheck {
     private readonly denied: DeniedAttempts,
     private readonly clock: Clock,
     private readonly rootKeyHash: string,
+    private readonly guesses: Guesses,
   ) {
     this.authorities = new AuthorityCheck(state, clock);
   }
@@ -103,9 +110,11 @@ export class AccessCheck {
     const access = request.routeOptions.config.access;
     // An unknown route has no access to check: its answer is 404 for everybody.
     if (access === undefined || access === 'public' || access === 'invited') return done();
-    const hash = presentedKeyHash(request.headers.authorization);
-    if (hash === undefined) return done(unauthenticated());
-    this.check(request, access, hash, done);
+    const { authorization } = request.headers;
+    if (authorization === undefined) return done(unauthenticated());
+    const hash = presentedKeyHash(authorization);
+    if (hash !== undefined && this.knows(hash)) return this.check(request, access, hash, done);
+    this.guessed(request, access, hash).then(done, done);
   };
 
   /** For when the body is there. The root key has no standing: it is good as long as the process runs. */
@@ -121,6 +130,24 @@ export class AccessCheck {
       () => done(this.refusal(request, access, hash)),
       (error) => done(error),
     );
+  }
+
+  /** What to refuse, if this process knows no such key. Throws `rate_limited` when such keys keep coming from the address. */
+  private async guessed(
+    request: FastifyRequest,
+    access: Checked,
+    hash: string | undefined,
+  ): Promise<ControlError | undefined> {
+    const guess = this.guesses.begin({ guessed: 'key', address: request.remoteIp });
+    if (hash !== undefined) await this.state.confirm();
+    const refusal = hash === undefined ? unauthenticated() : this.refusal(request, access, hash);
+    if (refusal?.code === 'unauthenticated') guess.wrong();
+    else guess.right();
+    return refusal;
+  }
+
+  private knows(hash: string): boolean {
+    return hash === this.rootKeyHash || principalOf(this.state.read, hash, this.clock.now()) !== undefined;
   }
 
   private refusal(request: FastifyRequest, access: Checked, hash: string): ControlError | undefined {
@@ -155,7 +182,8 @@ export class AccessCheck {
       await this.state.confirm();
       const { refused } = this.authorities.judge(wider);
       if (refused) {
-        request.missing = { kind, permission };
+        const target = targetLink(this.state.read, principal.org, kind, ref);
+        request.missing = { kind, permission, ...(target !== undefined && { target }) };
         throw refusalOf(refused);
       }
     }
@@ -163,8 +191,8 @@ export class AccessCheck {
   }
 
   /**
-   * For each further page of an answer: rejects as a request would be refused now, also if the caller may see less than
-   * when it began.
+   * For each further page of an answer, and for one that took long: rejects as a request would be refused now, also if the
+   * caller may see less than when it began.
    */
   async requireStill(request: FastifyRequest): Promise<void> {
     const { standing, log } = request;
@@ -173,7 +201,10 @@ export class AccessCheck {
       request.standing = await this.authorities.requireWhole(standing);
     } catch (error) {
       const { code } = error as Partial<ControlError>;
-      log.warn({ code, principal: standing.principal.link }, 'an answer was cut: the caller may not read on');
+      log.warn(
+        { code, principal: standing.principal.link },
+        'an answer was not given to its end: the caller may not read on',
+      );
       throw error;
     }
   }
@@ -191,10 +222,20 @@ export class AccessCheck {
       const { kind, permission } =
         missing ?? (typeof access === 'object' ? access : { kind: 'org', permission: access });
       const path = url.split('?')[0] ?? '';
-      this.denied.note({ principal, kind, permission, method, path, requestId: id, remoteIp });
+      const wanted: Wanted = { kind, permission, ...(kind !== 'org' && this.targetNamed(request, principal, kind)) };
+      const gravity = gravityOf(this.state.rules(principal.org), wanted);
+      this.denied.note({ principal, ...wanted, gravity, method, path, requestId: id, remoteIp });
     }
     done();
   };
+
+  /** The resource of the caller's organization that a refused request was about, if it exists. */
+  private targetNamed({ params, missing }: FastifyRequest, { org }: Principal, kind: TargetKind): { target?: string } {
+    const { org: named, ref } = (params ?? {}) as { readonly org?: string; readonly ref?: string };
+    const isHere = named === org && ref !== undefined;
+    const target = missing?.target ?? (isHere ? targetLink(this.state.read, org, kind, ref) : undefined);
+    return target === undefined ? {} : { target };
+  }
 }
 
 function authorityFor(request: FastifyRequest, access: Exclude<Checked, 'root'>, keyHash: string): Authority {

@@ -48,11 +48,14 @@ export function publicationOf(request: FastifyRequest): Omit<Publication, 'id' |
   };
 }
 
+/** A trusted proxy may pass on whatever its client wrote, of any length. */
+const LONGEST_ADDRESS = 64;
+
 /**
  * The caller's address; `unknown` when the connection was reset before the request was looked at. A socket for both
  * versions of IP writes those of version 4 as `::ffff:192.0.2.1`.
  */
 export function addressOf(request: FastifyRequest): string {
   const ip: string | undefined = request.ip;
-  return ip?.replace(/^::ffff:(?=\d+\.)/, '') ?? 'unknown';
+  return ip?.replace(/^::ffff:(?=\d+\.)/, '').slice(0, LONGEST_ADDRESS) ?? 'unknown';
 }

@@ -1,6 +1,7 @@
 import type { IncomingMessage, Server, ServerResponse } from 'node:http';
 import { BlockList, isIPv6, type Socket } from 'node:net';
 import type { Logger } from 'pino';
+import { networkOf } from '../commands/network.js';
 import { ControlError } from '../errors.js';
 import type { Ids } from '../ids.js';
 import type { Metrics } from '../metrics.js';
@@ -65,7 +66,7 @@ export class Connections {
     const { remoteAddress, remotePort } = socket;
     // It was reset before it was looked at.
     if (remoteAddress === undefined) return void socket.destroy();
-    const address = this.isProxy(remoteAddress) ? undefined : boundAddress(remoteAddress);
+    const address = this.isProxy(remoteAddress) ? undefined : networkOf(remoteAddress);
     const peers = address === undefined ? undefined : (this.byAddress.get(address) ?? new Precedence());
     if (peers && peers.size >= this.limits.mostPerAddress && !this.giveUpOneOf(peers, 'address')) {
       return this.refuse(socket, 'address');
@@ -175,16 +176,4 @@ function blockList(ranges: readonly string[]): BlockList {
     list.addSubnet(address, Number(bits ?? (family === 'ipv6' ? 128 : 32)), family);
   }
   return list;
-}
-
-/** What counts as one address: of version 6 a whole /64, which every network has at its disposal. */
-export function boundAddress(address: string): string {
-  const [, version4] = /^::ffff:([\d.]+)$/i.exec(address) ?? [];
-  if (version4 !== undefined) return version4;
-  if (!isIPv6(address)) return address;
-  const [head = '', tail] = (address.split('%')[0] ?? '').split('::');
-  const groups = head === '' ? [] : head.split(':');
-  const rest = tail === undefined || tail === '' ? [] : tail.split(':');
-  const missing = tail === undefined ? 0 : Math.max(0, 8 - groups.length - rest.length);
-  return [...groups, ...Array<string>(missing).fill('0'), ...rest].slice(0, 4).join(':');
 }

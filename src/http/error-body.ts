@@ -1,4 +1,5 @@
 import { ControlError, ERRORS, validationFailed } from '../errors.js';
+import { SAFE_HEADERS } from './safe-headers.js';
 import { codeOfStatus, retryAfter, STATUSES } from './statuses.js';
 
 /** The Error body of the specification. */
@@ -16,9 +17,10 @@ export function errorBody(error: ControlError, requestId: string): ErrorBody {
   return { status: STATUSES[code], message, code, details, id: requestId };
 }
 
-export function errorHeaders({ code }: ControlError): Record<string, string> {
-  const seconds = retryAfter(code);
+export function errorHeaders({ code, details }: ControlError): Record<string, string> {
+  const seconds = details.retryAfterSeconds ?? retryAfter(code);
   return {
+    ...SAFE_HEADERS,
     'content-type': 'application/json; charset=utf-8',
     ...(seconds !== undefined && { 'retry-after': String(seconds) }),
     ...(code === 'unauthenticated' && { 'www-authenticate': 'Bearer' }),

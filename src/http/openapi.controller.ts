@@ -78,9 +78,5 @@ function pageFile(name: string): string {
 }
 
 function sendText(reply: FastifyReply, type: string, text: string): void {
-  reply
-    .header('content-type', `${type}; charset=utf-8`)
-    .header('content-security-policy', POLICY)
-    .header('x-content-type-options', 'nosniff')
-    .send(text);
+  reply.header('content-type', `${type}; charset=utf-8`).header('content-security-policy', POLICY).send(text);
 }

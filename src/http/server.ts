@@ -1,4 +1,4 @@
-import { type IncomingMessage, METHODS } from 'node:http';
+import { type IncomingMessage, METHODS, type ServerOptions } from 'node:http';
 import { FastifyAdapter } from '@nestjs/platform-fastify';
 import {
   type FastifyHttpOptions,
@@ -16,7 +16,17 @@ import { type AccessCheck, requireAccess } from './access.js';
 import { addBodyParsers } from './body-parsers.js';
 import { addressOf } from './caller.js';
 import type { ErrorFilter } from './error-filter.js';
+import { ambiguousFraming, refusedCharset } from './framing.js';
+import { keepOutOfFrames, SAFE_HEADERS } from './safe-headers.js';
+import { secureOptions } from './tls.js';
 import { refuseUnparsed } from './unparsed.js';
+
+declare module 'fastify' {
+  interface FastifyRequest {
+    /** Whether nothing more is taken from the connection after the answer. */
+    endsConnection: boolean;
+  }
+}
 
 export const EVENT_BYTES = 256 * 1024;
 export const BULK_BYTES = 8 * 1024 * 1024;
@@ -29,6 +39,14 @@ const HEADERS_MS = 10_000;
 
 /** A client that takes nothing of its answer for so long is given up. */
 const STALLED_MS = 60_000;
+
+const NODE_OPTIONS: ServerOptions = {
+  maxHeaderSize: MAX_HEADER_BYTES,
+  headersTimeout: HEADERS_MS,
+  connectionsCheckingInterval: 2_000,
+  // Checked with the other headers, and answered with the Error body.
+  requireHostHeader: false,
+};
 
 /** Fastify, set up so that every answer it gives by itself is an Error body as well. */
 export function fastifyAdapter(config: Config, logger: Logger, ids: Ids, errors: ErrorFilter): FastifyAdapter {
@@ -44,7 +62,7 @@ export function fastifyAdapter(config: Config, logger: Logger, ids: Ids, errors:
     clientErrorHandler: (error, socket) => refuseUnparsed(error, socket, ids),
     keepAliveTimeout: 75_000,
     bodyLimit: EVENT_BYTES,
-    http: { maxHeaderSize: MAX_HEADER_BYTES, headersTimeout: HEADERS_MS, connectionsCheckingInterval: 2_000 },
+    ...(config.tls ? { https: { ...NODE_OPTIONS, ...secureOptions(config.tls) } } : { http: NODE_OPTIONS }),
     routerOptions: { maxParamLength: MAX_PARAM_LENGTH },
     frameworkErrors: (error, request, reply) => errors.send(error, request, reply),
     skipMiddie: true,
@@ -81,6 +99,7 @@ export function prepareServer(
   server.decorateRequest('standing', null);
   server.decorateRequest('missing', null);
   server.decorateRequest('remoteIp', '');
+  server.decorateRequest('endsConnection', false);
   server.decorate('access', access);
   server.addHook('onRoute', (route) => {
     requireAccess(route);
@@ -89,21 +108,27 @@ export function prepareServer(
     for (const method of [route.method].flat()) methods.add(method);
     routes.set(route.url, methods);
   });
+  // Node would answer other expectations than `100-continue` by itself; a server may as well ignore them.
+  server.server.on('checkExpectation', (asked, answer) => server.server.emit('request', asked, answer));
   server.addHook('onRequest', (request, reply, done) => {
-    reply.header('x-request-id', request.id);
+    reply.headers(SAFE_HEADERS).header('x-request-id', request.id);
     request.remoteIp = addressOf(request);
+    const ambiguity = ambiguousFraming(request);
+    request.endsConnection = ambiguity !== undefined;
+    if (ambiguity) return done(ambiguity);
     if (request.is404) return done(new ControlError('not_found', 'there is no such route'));
     // Public routes tell about the process itself, so they answer whatever its state.
     const open = request.routeOptions.config.access === 'public';
     const reason = open ? undefined : gate.closedBecause();
     if (reason !== undefined) return done(new ControlError('not_ready', reason));
-    done(refusedEncoding(request));
+    done(refusedEncoding(request) ?? refusedCharset(request));
   });
   server.addHook('onRequest', access.hook);
   server.addHook('preHandler', access.hookAgain);
   server.addHook('onSend', access.noteDenied);
-  server.addHook('onSend', (_request, reply, _payload, done) => {
-    if (gate.isStopping) reply.header('connection', 'close');
+  server.addHook('onSend', (request, reply, _payload, done) => {
+    if (gate.isStopping || request.endsConnection) reply.header('connection', 'close');
+    keepOutOfFrames(reply);
     done();
   });
   addBodyParsers(server);

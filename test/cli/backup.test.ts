@@ -1,6 +1,6 @@
 import { spawnSync } from 'node:child_process';
 import { createHash } from 'node:crypto';
-import { existsSync, readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
+import { existsSync, readdirSync, readFileSync, statSync, symlinkSync, unlinkSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { at, newOrg, type Org } from '../support/api.js';
 import { startService, type TestService } from '../support/service.js';
@@ -44,7 +44,7 @@ it('svc backup writes a file and its checksum, and the restore makes a data fold
   expect(stderr).toMatch(/^backed up \d+ bytes, records audit\/0: 200, control\/0: 1, audit\.dead\/0: 0\n$/);
   expect(readFileSync(`${file}.sha256`, 'utf8')).toBe(stdout);
   expect(readdirSync(folder).sort()).toEqual(['log-backup.db', 'log-backup.db.sha256']);
-  expect(statSync(file).mode & 0o777).toBe(0o600);
+  for (const name of readdirSync(folder)) expect(statSync(join(folder, name)).mode & 0o777).toBe(0o600);
 
   const restored = restore('--from', file);
   expect([restored.code, restored.stdout]).toEqual([0, '']);
@@ -72,6 +72,21 @@ it('the restore refuses in a sentence, and says how it is used', async () => {
   expect([altered.code, altered.stderr.split('\n').length]).toEqual([1, 2]);
   expect(altered.stderr).toContain('its SHA-256 is not');
   expect(existsSync(join(folder, 'other', 'log.db'))).toBe(false);
+});
+
+it('svc backup makes new files alone, and follows no link', async () => {
+  for (const suffix of ['', '.sha256', '.part']) {
+    const target = join(folder, 'target');
+    symlinkSync(target, file + suffix);
+    const { code, stderr } = await backup();
+    expect([code, stderr]).toEqual([1, expect.stringContaining(`${file}${suffix} is there already`)]);
+    expect(existsSync(target)).toBe(false);
+    unlinkSync(file + suffix);
+  }
+  expect((await backup()).code).toBe(0);
+  const first = readFileSync(file);
+  expect((await backup()).code).toBe(1);
+  expect(readFileSync(file).equals(first)).toBe(true);
 });
 
 it('svc backup leaves nothing that looks whole when it is not', async () => {

@@ -1,4 +1,15 @@
-import { existsSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
+import {
+  copyFileSync,
+  existsSync,
+  linkSync,
+  lstatSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  statSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs';
 import { join } from 'node:path';
 import { newOrg, type Org, withQuery } from '../support/api.js';
 import { startService, type TestService } from '../support/service.js';
@@ -47,6 +58,21 @@ describe('svc audit export', () => {
     expect([code, stdout, stderr]).toEqual([0, '', 'exported 457\n']);
     expect(readFileSync(file, 'utf8')).toBe(await expected());
     expect(readdirSync(join(file, '..'))).toEqual(['events.ndjson']);
+  });
+
+  it('makes new files for their owner alone, and replaces none', async () => {
+    expect((await exporting('--file', file)).code).toBe(0);
+    expect(statSync(file).mode & 0o777).toBe(0o600);
+    const { code, stderr } = await exporting('--file', file);
+    expect([code, stderr]).toEqual([1, expect.stringContaining(`${file} is there already; choose another name`)]);
+    const target = join(file, '..', 'target');
+    symlinkSync(target, `${file}.link`);
+    expect((await exporting('--file', `${file}.link`)).code).toBe(1);
+    symlinkSync(target, `${file}.2.part`);
+    expect((await exporting('--file', `${file}.2`)).stderr).toContain(`${file}.2.part is there already`);
+    expect((await exporting('--file', `${file}.2`, '--resume')).code).toBe(0);
+    expect(lstatSync(`${file}.2`).isFile()).toBe(true);
+    expect(existsSync(target)).toBe(false);
   });
 
   it('takes filters and --max', async () => {
@@ -134,7 +160,26 @@ describe('an export that breaks off', () => {
     writeFileSync(`${file}.part`, '');
     expect((await exporting('--file', file, '--context', 'app', '--resume')).stderr).toBe('exported 500\n');
     expect(readFileSync(file, 'utf8')).toBe(await expected({ contextName: 'app' }));
+    rmSync(file);
     expect((await exporting('--file', file, '--context', 'none', '--resume')).stderr).toBe('exported 0\n');
+  });
+
+  it('goes on with a plain file alone, which no link leads elsewhere', async () => {
+    await org.bulk(numbered(500));
+    const { url, state } = await breaking(1);
+    env = { ...env, SVC_ENDPOINT: url };
+    expect((await exporting('--file', file)).code).toBe(1);
+    state.broken = false;
+    const other = join(file, '..', 'other');
+    copyFileSync(`${file}.part`, other);
+    const before = readFileSync(other, 'utf8');
+    for (const replace of [symlinkSync, linkSync]) {
+      rmSync(`${file}.part`);
+      replace(other, `${file}.part`);
+      const { code, stderr } = await exporting('--file', file, '--resume');
+      expect([code, stderr]).toEqual([1, expect.stringContaining(`${file}.part is not a file of this command`)]);
+    }
+    expect(readFileSync(other, 'utf8')).toBe(before);
   });
 
   it('to standard output ends with 1', async () => {

@@ -135,7 +135,11 @@ async function world(): Promise<World> {
   keys.set('a revoked key', seed.key(admin));
   seed.revokeKeys(admin);
   keys.set('an expired key', seed.key(admin, new Date(Date.now() - 1).toISOString()));
-  const { started: service, served, refusing } = await routesOf(() => startService({ seed }));
+  const {
+    started: service,
+    served,
+    refusing,
+  } = await routesOf(() => startService({ seed, env: { CONTROL_BAD_KEYS_PER_MINUTE: '0' } }));
   const keyOf = (access: Access, caller: CallerName): string | undefined => {
     if (caller === 'no key' || caller === 'a malformed header') return undefined;
     if (caller === 'an unknown key') return `svc_${'A'.repeat(43)}`;

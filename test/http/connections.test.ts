@@ -3,7 +3,7 @@ import { type AddressInfo, connect, type Socket } from 'node:net';
 import { setTimeout as delay } from 'node:timers/promises';
 import { pino } from 'pino';
 import { systemClock } from '../../src/clock.js';
-import { boundAddress, type ConnectionLimits, Connections } from '../../src/http/connections.js';
+import { type ConnectionLimits, Connections } from '../../src/http/connections.js';
 import { affordable } from '../../src/http/descriptors.js';
 import { systemIds } from '../../src/ids.js';
 import { Metrics } from '../../src/metrics.js';
@@ -120,18 +120,6 @@ describe('a server with bounded connections', () => {
     sockets = [connect({ host: '127.0.0.1', port: Number(port) })];
     while (!(await metrics.exposition()).includes('control_open_connections 1')) await delay(5);
   });
-});
-
-test.each([
-  ['192.0.2.1', '192.0.2.1'],
-  ['::ffff:192.0.2.1', '192.0.2.1'],
-  ['2001:db8:1:2:3:4:5:6', '2001:db8:1:2'],
-  ['2001:db8:1:2::6', '2001:db8:1:2'],
-  ['2001:db8::6', '2001:db8:0:0'],
-  ['::1', '0:0:0:0'],
-  ['fe80::1%eth0', 'fe80:0:0:0'],
-])('counts %s as %s', (address, counted) => {
-  expect(boundAddress(address)).toBe(counted);
 });
 
 test.each([

@@ -1,6 +1,8 @@
 import { connect } from 'node:net';
 import { pino } from 'pino';
-import { type DeniedAttempt, DeniedAttempts } from '../../src/commands/denied-attempts.js';
+import { DeniedAttempts } from '../../src/commands/denied-attempts.js';
+import { type DeniedAttempt, deniedEvent } from '../../src/commands/denied-event.js';
+import { type DeniedSummary, DeniedTally } from '../../src/commands/denied-tally.js';
 import { ControlError } from '../../src/errors.js';
 import type { EventLog, LogEntry } from '../../src/event-log/event-log.js';
 import { systemIds } from '../../src/ids.js';
@@ -38,6 +40,16 @@ async function eventually<Found>(find: () => Promise<Found | undefined>): Promis
     if (Date.now() > deadline) throw new Error('it did not come');
     await new Promise((resolve) => setTimeout(resolve, 20));
   }
+}
+
+/** A service account that may do nothing. */
+async function newAccount(of: Org, name: string): Promise<Api> {
+  const accounts = `/org/${of.name}/serviceaccount`;
+  await of.api.post(accounts, { name });
+  const { body } = await of.api.post<{ readonly key: string }>(`${accounts}/${name}/-addKey`, {
+    description: 'a test',
+  });
+  return new Api(service.url, body.key);
 }
 
 const UUID = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/;
@@ -133,11 +145,27 @@ describe('a denied attempt', () => {
     expect([resource.name, context.remoteIp]).toEqual(['/org/acme/user', '127.0.0.1']);
   });
 
-  test('keeps a path as it was sent, of 1,024 characters at most, and no query', async () => {
+  test('keeps a path as it was sent, of 200 bytes at most, without its query, and says that it was cut', async () => {
     const long = `/org/acme/group/${'%C3%A4'.repeat(400)}?token=secret`;
     await robot.raw('GET', long, { headers: { 'x-request-id': 'denied-long' } });
-    const { resource } = await deniedOf(org, 'denied-long');
-    expect(resource.name).toBe(long.slice(0, 1024));
+    const { resource, action } = await deniedOf(org, 'denied-long');
+    expect(resource.name).toBe(long.slice(0, 200));
+    expect(action?.data).toEqual({ method: 'GET', cut: ['resource.name'] });
+  });
+
+  test('is recorded though 300 harmless refusals come at the same time', async () => {
+    const attacked = await newOrg(service);
+    const mallory = await newAccount(attacked, 'mallory');
+    const path = `/org/${attacked.name}/serviceaccount/admin/-addKey`;
+    const statuses = await Promise.all(
+      Array.from({ length: 301 }, async (_, n) => {
+        if (n !== 200) return (await mallory.get(`/org/${attacked.name}/user`)).status;
+        return (await mallory.post(path, { description: 'x' }, { 'x-request-id': 'takeover' })).status;
+      }),
+    );
+    expect(new Set(statuses)).toEqual(new Set([403]));
+    const { resource, action, subject } = await deniedOf(attacked, 'takeover');
+    expect([resource.name, action?.type, subject.name]).toEqual([path, 'addKey', 'mallory']);
   });
 
   test('is none without a principal: no key, a key that is none, the root key', async () => {
@@ -155,11 +183,15 @@ describe('a denied attempt', () => {
   test('in great number is recorded in part, and counted whole: nobody fills the log with refusals', async () => {
     const flooded = await newOrg(service);
     const many = 300;
+    const unrecordedSoFar = async () => {
+      const metrics = (await new Api(service.url).get('/metrics')).text;
+      return Number(/^control_denied_attempts_unrecorded_total (\d+)$/m.exec(metrics)?.[1]);
+    };
+    const before = await unrecordedSoFar();
     await Promise.all(
       Array.from({ length: many }, () => flooded.api.get('/org/acme/user', { 'x-request-id': 'denied-flood' })),
     );
-    const metrics = (await new Api(service.url).get('/metrics')).text;
-    const unrecorded = Number(/^control_denied_attempts_unrecorded_total (\d+)$/m.exec(metrics)?.[1]);
+    const unrecorded = (await unrecordedSoFar()) - before;
     const { items } = await eventually(async () => {
       const { body } = await flooded.list({ requestId: 'denied-flood', pageSize: '1000' });
       return body.items.length + unrecorded >= many ? body : undefined;
@@ -171,14 +203,34 @@ describe('a denied attempt', () => {
 });
 
 describe('denied attempts that are not recorded one by one', () => {
-  const attempt = (org: string, requestId = 'r'): DeniedAttempt => ({
-    principal: { org, link: `/org/${org}/serviceaccount/robot`, name: 'robot', keyId: 'k', keyHash: 'h' },
+  const robotOf = (org: string, name = 'robot') => {
+    return { org, link: `/org/${org}/serviceaccount/${name}`, name, keyId: 'k', keyHash: 'h' };
+  };
+  const attempt = (org: string, other: Partial<DeniedAttempt> = {}): DeniedAttempt => ({
+    principal: robotOf(org),
     kind: 'group',
     permission: 'edit',
+    gravity: 'privilege',
     method: 'PATCH',
     path: '/org/x',
-    requestId,
+    requestId: 'r',
     remoteIp: '192.0.2.1',
+    ...other,
+  });
+  /** What a summary says of attempts that are all alike. */
+  const alike = (org: string, attempts: number) => ({
+    unrecorded: attempts,
+    by: [
+      {
+        principal: `/org/${org}/serviceaccount/robot`,
+        kind: 'group',
+        permission: 'edit',
+        address: '192.0.2.1',
+        gravity: 'privilege',
+        attempts,
+      },
+    ],
+    others: 0,
   });
 
   function setUp(append: (entries: readonly LogEntry[]) => Promise<never[]>) {
@@ -217,8 +269,8 @@ describe('denied attempts that are not recorded one by one', () => {
     expect([events.length, await unrecorded()]).toEqual([50 + 50 + 1, 20 + 1]);
     await denied.close();
     expect(summaries(events)).toEqual([
-      ['acme', { unrecorded: 20 }],
-      ['globex', { unrecorded: 1 }],
+      ['acme', alike('acme', 20)],
+      ['globex', alike('globex', 1)],
     ]);
     expect(events.at(-1)).toMatchObject({
       resource: { type: 'org', name: 'globex' },
@@ -241,7 +293,7 @@ describe('denied attempts that are not recorded one by one', () => {
     await turn();
     expect(events).toHaveLength(50 + 5 + 50);
     await denied.close();
-    expect(summaries(events)).toEqual([['acme', { unrecorded: 10 + 55 + 10 + 1 }]]);
+    expect(summaries(events)).toEqual([['acme', alike('acme', 10 + 55 + 10 + 1)]]);
   });
 
   test('for want of room in the log are counted, and recorded as a number when there is room again', async () => {
@@ -257,7 +309,121 @@ describe('denied attempts that are not recorded one by one', () => {
     expect([events, await unrecorded()]).toEqual([[], 3]);
     isFull = false;
     await denied.close();
-    expect(summaries(events)).toEqual([['acme', { unrecorded: 3 }]]);
+    expect(summaries(events)).toEqual([['acme', alike('acme', 3)]]);
+  });
+
+  test('leave the budgets of other principals alone', async () => {
+    const { denied, events } = setUp(async () => []);
+    for (let count = 0; count < 120; count += 1) denied.note(attempt('acme'));
+    for (let count = 0; count < 30; count += 1) denied.note(attempt('acme', { principal: robotOf('acme', 'other') }));
+    await turn();
+    const of = (name: string) => events.filter(({ subject }) => subject?.name === name).length;
+    expect([of('robot'), of('other')]).toEqual([50, 30]);
+  });
+
+  test('leave the budgets of graver attempts alone', async () => {
+    const { denied, events } = setUp(async () => []);
+    for (let count = 0; count < 1_000; count += 1) {
+      denied.note(
+        attempt('acme', { principal: robotOf('acme', `robot${count}`), permission: 'view', gravity: 'plain' }),
+      );
+    }
+    for (const gravity of ['privilege', 'superuser'] as const) {
+      for (let count = 0; count < 50; count += 1) denied.note(attempt('acme', { gravity, permission: 'manage' }));
+    }
+    await turn();
+    expect(events.filter(({ action }) => action?.type === 'manage')).toHaveLength(100);
+  });
+
+  test.each<[string, Partial<DeniedAttempt>]>([
+    ['another permission', { permission: 'delete' }],
+    ['another kind', { kind: 'policy' }],
+    ['another address', { remoteIp: '192.0.2.2' }],
+    ['another network of IPv6', { remoteIp: '2001:db8:0:1::1' }],
+    ['another resource that exists', { target: '/org/acme/group/ops' }],
+  ])('are not the first of their kind: one for want of %s is recorded once a minute', async (_what, other) => {
+    const { denied, events, passes } = setUp(async () => []);
+    const rounds = [];
+    for (let round = 0; round < 3; round += 1) {
+      for (let count = 0; count < 700; count += 1) denied.note(attempt('acme'));
+      const before = events.length;
+      for (let count = 0; count < 5; count += 1) denied.note(attempt('acme', { requestId: 'other', ...other }));
+      await turn();
+      rounds.push(events.slice(before).filter(({ requestId }) => requestId === 'other').length);
+      passes(round === 0 ? 1_000 : 60_000);
+    }
+    expect(rounds).toEqual([1, 0, 1]);
+  });
+
+  test('are as many as come when a caller makes up names: those of no resource are all alike', async () => {
+    const { denied, events } = setUp(async () => []);
+    for (let count = 0; count < 500; count += 1) denied.note(attempt('acme', { path: `/org/acme/group/g${count}` }));
+    await turn();
+    expect(events).toHaveLength(50);
+  });
+
+  test('are told by principal, permission and address, the gravest first, the rest as a number', async () => {
+    const { denied, events } = setUp(async (entries) => {
+      if (!String(Buffer.from(entries[0]?.value ?? [])).includes('denied-attempts')) {
+        throw new ControlError('log_unavailable', 'the queue of the log is full');
+      }
+      return [];
+    });
+    for (let n = 0; n < 30; n += 1) {
+      for (let count = 0; count <= n; count += 1) {
+        denied.note(attempt('acme', { remoteIp: `192.0.2.${n}`, permission: 'view', gravity: 'plain' }));
+      }
+    }
+    denied.note(attempt('acme', { kind: 'serviceaccount', permission: 'addKey', gravity: 'superuser' }));
+    await turn();
+    await denied.close();
+    const [[, data] = []] = summaries(events);
+    const { unrecorded, by, others } = data as unknown as DeniedSummary;
+    expect(unrecorded).toBe(466);
+    expect(by.map(({ permission, address, attempts }) => [permission, address, attempts])).toEqual([
+      ['addKey', '192.0.2.1', 1],
+      ...Array.from({ length: 9 }, (_, n) => ['view', `192.0.2.${29 - n}`, 30 - n]),
+    ]);
+    expect(others).toBe(466 - by.reduce((sum, { attempts }) => sum + attempts, 0));
+  });
+
+  test('take no more memory the more kinds of them there are', async () => {
+    const tally = new DeniedTally();
+    const group = { gravity: 'plain', principal: 'p', kind: 'user', permission: 'view' } as const;
+    for (let n = 0; n < 10_000; n += 1) tally.add({ ...group, address: `address-${n}` });
+    for (let n = 0; n < 5; n += 1) tally.add({ ...group, gravity: 'superuser', address: 'rare' });
+    const { unrecorded, by, others } = tally.summary();
+    expect([unrecorded, by.length, by[0], others]).toEqual([
+      10_005,
+      10,
+      { ...group, gravity: 'superuser', address: 'rare', attempts: 5 },
+      10_005 - 5 - 9,
+    ]);
+  });
+
+  test.each<[string, Partial<DeniedAttempt>]>([
+    ['a path of quotes', { path: '"'.repeat(60_000) }],
+    ['a path of four-byte characters', { path: '👩'.repeat(30_000) }],
+    [
+      'the longest names',
+      {
+        path: 'x'.repeat(60_000),
+        requestId: 'x'.repeat(128),
+        remoteIp: 'x'.repeat(64),
+        principal: {
+          ...robotOf('o'.repeat(63), '日'.repeat(250)),
+          link: `/org/${'o'.repeat(63)}/user/${'e'.repeat(254)}`,
+          email: 'e'.repeat(254),
+          keyId: 'x'.repeat(36),
+        },
+      },
+    ],
+  ])('or are, have at most 2,048 bytes each: %s', async (_what, other) => {
+    const event = deniedEvent(attempt('acme', other), systemIds({ now: () => Date.now() }).next());
+    const text = JSON.stringify(event);
+    expect(Buffer.byteLength(text)).toBeLessThanOrEqual(2_048);
+    expect(text.isWellFormed()).toBe(true);
+    expect(event.action?.data?.cut).toEqual(expect.arrayContaining(['resource.name']));
   });
 
   test('keep nobody waiting for the log, nor the process from its end', async () => {

@@ -1,8 +1,10 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { type FastifyInstance, fastify } from 'fastify';
+import { pino } from 'pino';
 import { systemClock } from '../../src/clock.js';
 import { ControlState } from '../../src/commands/control-state.js';
 import type { DeniedAttempts } from '../../src/commands/denied-attempts.js';
+import { Guesses } from '../../src/commands/guesses.js';
 import { keyHash } from '../../src/commands/key-secrets.js';
 import type { Batch, EventLog } from '../../src/event-log/event-log.js';
 import { AccessCheck, onAll, onSome } from '../../src/http/access.js';
@@ -83,7 +85,8 @@ async function newProcess(sharing: 'alone' | 'shared'): Promise<Process> {
   running.push(state.run(stop.signal), state.keepFresh(stop.signal));
   const server = fastify();
   const denied = { note: () => undefined } as unknown as DeniedAttempts;
-  const access = new AccessCheck(state, denied, systemClock, keyHash('root'));
+  const guesses = new Guesses(0, systemClock, new Metrics(), pino({ level: 'silent' }));
+  const access = new AccessCheck(state, denied, systemClock, keyHash('root'), guesses);
   prepareServer(server, access, { closedBecause: () => undefined, isStopping: false });
   const filter = new ErrorFilter(new Metrics());
   server.setErrorHandler((error, request, reply) => filter.send(error, request, reply));

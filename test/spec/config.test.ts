@@ -19,9 +19,13 @@ describe('the configuration', () => {
       roles: new Set(['api', 'projector']),
       trustedProxies: [],
       rateLimit: 0,
+      readsPerOrg: 8,
+      requestBudgetMs: 10_000,
+      badKeysPerMinute: 300,
       quotas: USUAL_QUOTAS,
       maxConnections: 10_000,
       maxConnectionsPerAddress: 1_000,
+      tls: undefined,
       logLevel: 'info',
       smtp: undefined,
     });
@@ -47,6 +51,7 @@ describe('the configuration', () => {
       CONTROL_ROLES: 'api,clown',
       CONTROL_ROOT_KEY: 'a secret with\nspaces',
       CONTROL_RATE_LIMIT: '-1',
+      CONTROL_BAD_KEYS_PER_MINUTE: '0.5',
       CONTROL_MAX_CONNECTIONS: '0x',
       CONTROL_TRUSTED_PROXIES: '10.0.0.0/33, everybody',
     };
@@ -62,6 +67,7 @@ describe('the configuration', () => {
         'CONTROL_ROOT_KEY',
         'CONTROL_SYNC_TIMEOUT_MS',
         'CONTROL_RATE_LIMIT',
+        'CONTROL_BAD_KEYS_PER_MINUTE',
         'CONTROL_MAX_CONNECTIONS',
         'CONTROL_TRUSTED_PROXIES',
       ]);

@@ -12,7 +12,7 @@ export class AuditExport extends AuditFilterCommand {
   static override usage = ApiCommand.Usage({
     description: 'write audit events as NDJSON, each as it was recorded, in the order received',
     details:
-      'The file is written as FILE.part and gets its name when it is complete. An export that breaks off ends with an error; ' +
+      'The file is written as FILE.part and gets its name when it is complete; a file that is there is never replaced. An export that breaks off ends with an error; ' +
       'the same command with --resume goes on where it stopped.',
     examples: [
       ['Everything of an organization', 'svc audit export --file acme.ndjson'],

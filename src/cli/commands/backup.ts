@@ -1,10 +1,11 @@
 import { createHash } from 'node:crypto';
-import { type FileHandle, open, rename, rm, writeFile } from 'node:fs/promises';
+import { type FileHandle, rm, writeFile } from 'node:fs/promises';
 import type { IncomingMessage } from 'node:http';
 import { basename } from 'node:path';
 import { Option } from 'clipanion';
 import { ApiCommand } from '../command.js';
 import { CliError, EXIT } from '../failures.js';
+import { giveName, openNew, requireAbsent } from '../new-file.js';
 
 /** A large log takes its time to be copied before the first byte comes. */
 const IDLE_MS = 60 * 60_000;
@@ -15,7 +16,7 @@ class Backup extends ApiCommand {
     description: 'copy the log of the service, with all organizations, to a file; the token is the root key',
     details:
       'Everything that was acknowledged before is in it. The file has its name only when it is whole and its SHA-256 is right; ' +
-      'that is written to FILE.sha256, and to standard output. `npm run restore` puts the file into a data folder.',
+      'that is written to FILE.sha256, and to standard output. Files that are there are never replaced. `npm run restore` puts the file into a data folder.',
     examples: [
       ['Copy it', 'svc backup --to log-backup.db --token "$(cat data/root.key)"'],
       ['Check a copy later', 'sha256sum --check log-backup.db.sha256'],
@@ -30,6 +31,7 @@ class Backup extends ApiCommand {
 
   protected async run(): Promise<number> {
     await this.requireToken();
+    await this.#requireNew();
     const client = await this.client();
     const call = { method: 'GET', path: '/-backup', on: 'api', retry: 'never', idleMs: IDLE_MS } as const;
     const { sha256, heads, bytes } = await client.download(call, (answer) => this.#write(answer));
@@ -38,9 +40,19 @@ class Backup extends ApiCommand {
     return EXIT.ok;
   }
 
+  /** Before the log is copied: it takes its time. */
+  async #requireNew(): Promise<void> {
+    const another = 'choose another name, or remove it';
+    await this.#told(async () => {
+      await requireAbsent(this.to, another);
+      await requireAbsent(`${this.to}.sha256`, another);
+      await requireAbsent(`${this.to}.part`, 'another backup writes it, or one was killed: remove it then');
+    });
+  }
+
   async #write(answer: IncomingMessage): Promise<{ sha256: string; heads: string; bytes: number }> {
     const part = `${this.to}.part`;
-    const file = await this.#told(() => open(part, 'w', 0o600));
+    const file = await this.#told(() => openNew(part));
     try {
       const { sha256, bytes } = await this.#receive(answer, file);
       if (sha256 !== answer.headers['x-backup-sha256']) {
@@ -50,8 +62,8 @@ class Backup extends ApiCommand {
       }
       await this.#told(async () => {
         await file.sync();
-        await writeFile(`${this.to}.sha256`, `${sha256}  ${basename(this.to)}\n`);
-        await rename(part, this.to);
+        await writeFile(`${this.to}.sha256`, `${sha256}  ${basename(this.to)}\n`, { flag: 'wx', mode: 0o600 });
+        await giveName(part, this.to);
       });
       return { sha256, bytes, heads: String(answer.headers['x-backup-heads'] ?? '') };
     } finally {
@@ -75,6 +87,7 @@ class Backup extends ApiCommand {
   /** A fault of the file system, told by the file's name. */
   async #told<Result>(work: () => Promise<Result>): Promise<Result> {
     return work().catch((error: Error) => {
+      if (error instanceof CliError) throw error;
       throw new CliError(`cannot write ${this.to}: ${error.message}`, EXIT.failure, [], { cause: error });
     });
   }

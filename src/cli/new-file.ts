@@ -1,0 +1,50 @@
+import { constants } from 'node:fs';
+import { type FileHandle, link, lstat, open, rename, rm } from 'node:fs/promises';
+import { CliError } from './failures.js';
+
+/** Makes a file for its owner alone. Throws where anything has that name, a symbolic link included. */
+export function openNew(path: string): Promise<FileHandle> {
+  return open(path, 'wx', 0o600);
+}
+
+/** Opens a file that an earlier run made, and nothing that a symbolic link leads to. */
+export async function openOwn(path: string): Promise<FileHandle> {
+  const handle = await open(path, constants.O_RDWR | (constants.O_NOFOLLOW ?? 0)).catch((error) => {
+    throw error.code === 'ELOOP' ? notOwn(path) : error;
+  });
+  const stats = await handle.stat();
+  if (stats.isFile() && stats.nlink === 1) return handle;
+  await handle.close();
+  throw notOwn(path);
+}
+
+function notOwn(path: string): CliError {
+  return new CliError(`${path} is not a file of this command: it is a link, or not a plain file`);
+}
+
+/** Throws where the name is taken, and says what to do about it. */
+export async function requireAbsent(path: string, remedy: string): Promise<void> {
+  const isThere = await lstat(path).then(
+    () => true,
+    (error: NodeJS.ErrnoException) => {
+      if (error.code === 'ENOENT') return false;
+      throw error;
+    },
+  );
+  if (isThere) throw new CliError(`${path} is there already; ${remedy}`);
+}
+
+/** Some file systems have no hard links. */
+const NO_LINKS = ['EPERM', 'ENOTSUP', 'EOPNOTSUPP', 'ENOSYS'];
+
+/** Gives a finished file its name. Never replaces another: throws `EEXIST`. */
+export async function giveName(unfinished: string, path: string): Promise<void> {
+  try {
+    await link(unfinished, path);
+  } catch (error) {
+    if (!NO_LINKS.includes((error as NodeJS.ErrnoException).code ?? '')) throw error;
+    await requireAbsent(path, 'it came while this was written');
+    return rename(unfinished, path);
+  }
+  await rm(unfinished);
+}

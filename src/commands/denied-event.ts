@@ -1,0 +1,86 @@
+import { isoTime } from '../clock.js';
+import { timeOf } from '../ids.js';
+import type { Principal } from '../model/access.js';
+import { type AuditEvent, recordedEvent, SERVICE_CONTEXT } from '../model/audit-event.js';
+import type { Gravity } from '../model/gravity.js';
+import { publisherOf } from '../model/publisher.js';
+import type { DeniedSummary } from './denied-tally.js';
+
+/** In bytes of JSON. With these no event has more than 2,048 bytes. */
+const MOST_BYTES = { path: 200, name: 64 };
+
+const DENIED = { status: 'DENIED', message: 'the caller may not do this' };
+
+export interface DeniedAttempt {
+  readonly principal: Principal;
+  /** What the permission is on, and which it is; `org` and the access that the route asks for if there is none. */
+  readonly kind: string;
+  readonly permission: string;
+  /** Link of the resource that was named, if it exists. */
+  readonly target?: string;
+  readonly gravity: Gravity;
+  readonly method: string;
+  /** Of the request, as it came. */
+  readonly path: string;
+  readonly requestId: string;
+  readonly remoteIp: string;
+}
+
+/** `resource` is the kind and the path, `action` the permission. Texts that are too long are cut, and the event says so. */
+export function deniedEvent(attempt: DeniedAttempt, id: string): AuditEvent {
+  const { principal, kind, permission, method, requestId, remoteIp } = attempt;
+  const { org, email, link } = principal;
+  const path = cutTo(MOST_BYTES.path, attempt.path);
+  const name = cutTo(MOST_BYTES.name, principal.name);
+  const cut = [
+    ...(path === attempt.path ? [] : ['resource.name']),
+    ...(name === principal.name ? [] : ['subject.name']),
+  ];
+  const subject = { name, ...(email !== undefined && { email }), data: { link } };
+  return recordedEvent(
+    {
+      resource: { type: kind, name: path },
+      action: { type: permission, data: { method, ...(cut.length > 0 && { cut }) } },
+      result: DENIED,
+      context: { eventSource: 'control' },
+    },
+    {
+      id,
+      postedTime: isoTime(timeOf(id)),
+      org,
+      contextName: SERVICE_CONTEXT,
+      remoteIp,
+      requestId,
+      publisher: publisherOf(principal, remoteIp),
+      subject,
+    },
+  );
+}
+
+/** Says how many attempts were denied that no event tells of one by one. */
+export function deniedSummaryEvent(org: string, summary: DeniedSummary, id: string): AuditEvent {
+  const postedTime = isoTime(timeOf(id));
+  return {
+    id,
+    resource: { type: 'org', name: org },
+    eventTime: postedTime,
+    postedTime,
+    requestId: id,
+    context: { org, name: SERVICE_CONTEXT, eventSource: 'control' },
+    subject: { name: SERVICE_CONTEXT },
+    action: { type: 'denied-attempts', data: { ...summary } },
+    result: { ...DENIED, message: `${summary.unrecorded} more attempts were denied than are recorded one by one` },
+  };
+}
+
+/** The beginning of the text that has at most so many bytes as JSON; whole characters only. */
+function cutTo(bytes: number, text: string): string {
+  let used = 0;
+  let end = 0;
+  for (const character of text) {
+    used += Buffer.byteLength(JSON.stringify(character)) - 2;
+    if (used > bytes) return text.slice(0, end);
+    end += character.length;
+  }
+  return text;
+}
