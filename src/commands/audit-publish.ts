@@ -59,6 +59,8 @@ export interface IndexedEvents {
   ): Promise<readonly { readonly org: string; readonly id: string; readonly hash?: string }[]>;
 }
 
+const NO_KEYS: ReadonlySet<string> = new Set();
+
 interface Prepared {
   readonly id: string;
   readonly org: string;
@@ -75,8 +77,8 @@ export class PublishAuditEventsHandler implements ICommandHandler<PublishAuditEv
     private readonly waiters: Waiters,
     private readonly metrics: Metrics,
     private readonly authorities: AuthorityCheck,
-    private readonly former: FormerEvents,
     private readonly underWay: AppendsUnderWay,
+    private readonly former: FormerEvents,
     @Inject(EVENT_LOG) private readonly log: EventLog,
     @Inject(READ_MODEL) private readonly model: IndexedEvents,
     @Inject(CLOCK) private readonly clock: Clock,
@@ -85,10 +87,8 @@ export class PublishAuditEventsHandler implements ICommandHandler<PublishAuditEv
   ) {}
 
   async execute({ items, mode, from, standing }: PublishAuditEvents): Promise<Published[]> {
-    const former = await this.former.among(
-      from,
-      items.flatMap(({ idempotencyKey }) => idempotencyKey ?? []),
-    );
+    const keys = items.flatMap(({ idempotencyKey }) => idempotencyKey ?? []);
+    const former = keys.length > 0 ? await this.former.among(from, keys) : NO_KEYS;
     const prepared = items.map((item) => this.prepare(item, mode, from, former));
     const published = await inSpan('publish', { mode, events: items.length }, () =>
       this.publish(prepared, mode, standing),
