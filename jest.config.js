@@ -57,7 +57,9 @@ const ON_BOTH_STORES = [
   'retention',
   'revoked',
   'service-accounts',
+  'user-keys',
   'users',
+  'whoami',
 ];
 
 /** The main commands of `svc`, too. */

@@ -23,19 +23,19 @@ import {
   RevokeInvitationHandler,
 } from './commands/invitation.js';
 import { Jobs } from './commands/jobs.js';
+import { AddKeyHandler, ListKeysHandler, RemoveKeyHandler } from './commands/key.js';
 import { KeySecrets } from './commands/key-secrets.js';
 import { type Maintenance, StartRebuildHandler, StartReconciliationHandler } from './commands/maintenance.js';
 import { CreateOrgHandler } from './commands/org-create.js';
 import { RecoverOrgHandler } from './commands/org-recover.js';
 import { CreatePolicyHandler, DeletePolicyHandler, EditPolicyHandler } from './commands/policy.js';
 import {
-  AddKeyHandler,
   CreateServiceAccountHandler,
   DeleteServiceAccountHandler,
   EditServiceAccountHandler,
-  RemoveKeyHandler,
 } from './commands/service-account.js';
 import { DeleteUserHandler, EditUserHandler } from './commands/user.js';
+import { WhoAmIHandler } from './commands/whoami.js';
 import type { Config } from './config.js';
 import type { Backup } from './event-log/backup.js';
 import type { EventLog } from './event-log/event-log.js';
@@ -51,6 +51,7 @@ import { EventLogController } from './http/eventlog.controller.js';
 import { GroupController } from './http/group.controller.js';
 import { HealthController } from './http/health.controller.js';
 import { InvitationController } from './http/invitation.controller.js';
+import { KeyController } from './http/key.controller.js';
 import { MaintenanceController } from './http/maintenance.controller.js';
 import { MetricsController } from './http/metrics.controller.js';
 import { OpenApiController } from './http/openapi.controller.js';
@@ -59,6 +60,7 @@ import { PermissionsController } from './http/permissions.controller.js';
 import { PolicyController } from './http/policy.controller.js';
 import { ServiceAccountController } from './http/service-account.controller.js';
 import { UserController } from './http/user.controller.js';
+import { WhoAmIController } from './http/whoami.controller.js';
 import type { Ids } from './ids.js';
 import { Metrics } from './metrics.js';
 import { Waiters } from './progress/waiters.js';
@@ -132,6 +134,8 @@ const COMMANDS = [
   TakeBackupHandler,
 ];
 const QUERIES = [
+  ListKeysHandler,
+  WhoAmIHandler,
   ReportAccessHandler,
   ExportAuditEventsHandler,
   GetAuditContextHandler,
@@ -160,11 +164,13 @@ const API_CONTROLLERS = [
   EventLogController,
   GroupController,
   InvitationController,
+  KeyController,
   OrgController,
   PermissionsController,
   PolicyController,
   ServiceAccountController,
   UserController,
+  WhoAmIController,
 ];
 
 @Module({})
