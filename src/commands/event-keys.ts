@@ -45,7 +45,7 @@ export function formerEventId({ org, contextName }: Scope, key: string): string 
 /**
  * Finds events that were recorded while all publishers of a context shared its keys: they keep their identifiers, so that
  * a retry across the upgrade finds the first. An event from before names no publisher. Costs one read of the read model a
- * keyed event, and none in an organization whose oldest event has a publisher. See ADR 17.
+ * keyed event, and none in an organization whose oldest event has a publisher. See ADR 19.
  */
 @Injectable()
 export class FormerEvents {
