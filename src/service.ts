@@ -11,6 +11,7 @@ import { DeniedAttempts } from './commands/denied-attempts.js';
 import { Guesses } from './commands/guesses.js';
 import { Jobs } from './commands/jobs.js';
 import { keyHash } from './commands/key-secrets.js';
+import { warnOfSelfSetQueries } from './commands/self-set-queries.js';
 import type { Config } from './config.js';
 import type { Topic } from './event-log/event-log.js';
 import { addGauges } from './gauges.js';
@@ -74,6 +75,7 @@ export async function startService(config: Config, logger: Logger, clock: Clock 
   try {
     const { parts, store, projections } = await compose(config, logger, clock, started);
     const failure = runLoops(parts, store, projections, logger, started);
+    void parts.state.startReached.then(() => warnOfSelfSetQueries(parts.state.read, logger));
     const url = await serve(parts, logger, started);
     await Promise.race([ready(parts.readiness, logger), failure]);
     const isNew = parts.state.fold.streams.size === 0;
