@@ -87,14 +87,18 @@ export class ControlSnapshots implements FoldSnapshots {
     if (next > end || last !== (await this.digestBefore(next))) throw new Error('the log has another history');
   }
 
-  /** Writes snapshots now and then until the signal aborts, and one at the end. */
+  /** Writes a snapshot where the start had to fold much, so that whoever starts next need not. Never rejects. */
+  keepStart(state: ControlState): Promise<void> {
+    return this.saveAfter(RECORDS_BETWEEN, state);
+  }
+
+  /** Writes snapshots now and then until the signal aborts, and one at the end. Never rejects. */
   async keep(state: ControlState, signal: AbortSignal): Promise<void> {
     await state.startReached;
     while (!signal.aborted) {
-      await this.saveAfter(RECORDS_BETWEEN, state);
       await delay(LOOK_MS, undefined, { signal, ref: false }).catch(() => undefined);
+      await this.saveAfter(signal.aborted ? RECORDS_AT_STOP : RECORDS_BETWEEN, state);
     }
-    await this.saveAfter(RECORDS_AT_STOP, state);
   }
 
   private async saveAfter(records: number, state: ControlState): Promise<void> {

@@ -165,6 +165,8 @@ function runLoops(
   const project = async () => {
     // What has expired must be known before anything is indexed.
     await state.startReached;
+    // The projection of control begins there.
+    await snapshots?.keepStart(state);
     await Promise.all([...projections.values()].map((runner) => runner.run(signal)));
   };
   const loops = [...store.run(signal), state.run(signal), state.keepFresh(signal), project()];
