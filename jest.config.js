@@ -29,7 +29,9 @@ const ON_BOTH_STORES = [
   'errors',
   'eventlogs',
   'export',
+  'export-revoked',
   'freshness',
+  'grants',
   'groups',
   'idempotency',
   'invitation-accept',
@@ -54,7 +56,9 @@ const ON_BOTH_STORES = [
   'retention',
   'revoked',
   'service-accounts',
+  'user-keys',
   'users',
+  'whoami',
 ];
 
 /** The main commands of `svc`, too. */

@@ -21,8 +21,10 @@ import { Connections } from './http/connections.js';
 import { affordable } from './http/descriptors.js';
 import { ErrorFilter } from './http/error-filter.js';
 import { InFlight } from './http/in-flight.js';
+import { LargeReads } from './http/large-reads.js';
 import { limitRate } from './http/rate-limit.js';
 import { fastifyAdapter, prepareServer, refuseOtherMethods } from './http/server.js';
+import { reloadCertificate } from './http/tls.js';
 import { systemIds } from './ids.js';
 import { keptRootKey, keptServiceSecret } from './kept-secrets.js';
 import { logMailer, smtpMailer } from './mail.js';
@@ -30,6 +32,7 @@ import { maintenanceOf } from './maintenance.js';
 import { Metrics } from './metrics.js';
 import { emptyFold } from './model/control-fold.js';
 import { nestLogger } from './nest-logger.js';
+import { Places } from './places.js';
 import { Waiters } from './progress/waiters.js';
 import { auditProjection } from './projections/audit.js';
 import { controlProjection, controlProjectionFrom } from './projections/control.js';
@@ -42,6 +45,7 @@ import { foldedRetention } from './retention.js';
 import { ServiceSecret } from './service-secret.js';
 import type { Store } from './store.js';
 import { openEmbeddedStore } from './store-embedded.js';
+import { Turns } from './turns.js';
 
 export interface Service {
   readonly url: string;
@@ -93,7 +97,8 @@ async function compose(config: Config, logger: Logger, clock: Clock, started: As
   const ids = systemIds(clock);
   const fold = emptyFold();
   const retention = foldedRetention(fold, clock);
-  const store = await openStore(config, retention, clock, logger, started);
+  const turns = new Turns();
+  const store = await openStore(config, retention, clock, logger, started, turns);
   const { log, model, feed } = store;
   const metrics = new Metrics();
   // Only the embedded store has a folder to itself.
@@ -120,6 +125,7 @@ async function compose(config: Config, logger: Logger, clock: Clock, started: As
     runner: new CommandRunner(log, state, config.quotas, clock),
     readiness: new Readiness(store, state, projections, config.roles),
     metrics,
+    turns,
     guesses,
     jobs,
     maintenance: maintenanceOf(store, retention, metrics, clock, logger),
@@ -135,8 +141,9 @@ async function openStore(
   clock: Clock,
   logger: Logger,
   started: AsyncDisposableStack,
+  turns: Turns,
 ): Promise<Store> {
-  if (!cluster) return openEmbeddedStore(dataDir, retention, clock, logger, started);
+  if (!cluster) return openEmbeddedStore(dataDir, retention, clock, logger, started, turns);
   const { openClusterStore } = await import('./store-cluster.js');
   return openClusterStore(cluster, retention, clock, logger, started);
 }
@@ -194,6 +201,8 @@ async function serve(parts: Parts, logger: Logger, started: AsyncDisposableStack
   await limitRate(server, config.rateLimit);
   const inFlight = new InFlight(server);
   const access = new AccessCheck(state, denied, clock, keyHash(parts.rootKey), guesses);
+  // Before the access is checked again: a read may wait long for its turn.
+  server.addHook('preHandler', new LargeReads(readPlaces(config)).hook);
   const routes = prepareServer(server, access, readiness);
   const connections = watchConnections(server.server, parts, logger);
   const app = await NestFactory.create<NestFastifyApplication>(AppModule.of(parts), adapter, {
@@ -217,8 +226,27 @@ async function serve(parts: Parts, logger: Logger, started: AsyncDisposableStack
   await app.init();
   refuseOtherMethods(server, routes);
   await app.listen(config.port, config.host);
+  protectTransport(server.server, config, logger);
   const { port } = app.getHttpServer().address() as AddressInfo;
-  return `http://${config.host.includes(':') ? `[${config.host}]` : config.host}:${port}`;
+  const host = config.host.includes(':') ? `[${config.host}]` : config.host;
+  return `${config.tls ? 'https' : 'http'}://${host}:${port}`;
+}
+
+function protectTransport(server: Server, { host, tls }: Config, logger: Logger): void {
+  if (tls) return reloadCertificate(server, tls, logger);
+  const { address } = server.address() as AddressInfo;
+  if (address === '::1' || address.startsWith('127.')) return;
+  logger.warn(
+    { host },
+    'keys and events travel unencrypted: set CONTROL_TLS_CERT_FILE and CONTROL_TLS_KEY_FILE, or let nothing but a proxy with TLS reach this port',
+  );
+}
+
+/** So many organizations may have all their large reads under way at once; more have one each. */
+const ORGS_AT_FULL = 6;
+
+function readPlaces({ readsPerOrg }: Config): Places {
+  return new Places({ perOrg: readsPerOrg, inAll: ORGS_AT_FULL * readsPerOrg });
 }
 
 function watchConnections(server: Server, { config, metrics, ids }: Parts, logger: Logger): Connections {
@@ -230,7 +258,14 @@ function watchConnections(server: Server, { config, metrics, ids }: Parts, logge
       'this process may open too few files for CONTROL_MAX_CONNECTIONS: raise its limit (ulimit -n), or lower the setting',
     );
   }
-  return new Connections(server, { most, mostPerAddress, trustedProxies }, metrics, logger, ids, false);
+  return new Connections(
+    server,
+    { most, mostPerAddress, trustedProxies },
+    metrics,
+    logger,
+    ids,
+    config.tls !== undefined,
+  );
 }
 
 const WAITING_LOG_MS = 5_000;

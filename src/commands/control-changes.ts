@@ -10,6 +10,7 @@ import type { Caller } from '../model/control-fold.js';
 import type { Occasion } from '../model/resource.js';
 import { isFound, Waiters } from '../progress/waiters.js';
 import { CLOCK, CONFIG, IDS } from '../tokens.js';
+import { AppendsUnderWay } from './appends-under-way.js';
 import { CommandRunner } from './command-runner.js';
 import { ControlState } from './control-state.js';
 
@@ -28,7 +29,7 @@ export interface Change {
   /** Identifies the command: the same for a retry with the same Idempotency-Key. */
   readonly commandId: string;
   readonly events: readonly ControlEvent[];
-  /** Whether reads on every instance show it already. */
+  /** Whether reads on every instance show it already, and nothing is under way of whoever lost rights by it. */
   readonly searchable: boolean;
 }
 
@@ -45,6 +46,7 @@ export class ControlChanges {
     private readonly runner: CommandRunner,
     private readonly state: ControlState,
     private readonly waiters: Waiters,
+    private readonly underWay: AppendsUnderWay,
     @Inject(CLOCK) private readonly clock: Clock,
     @Inject(IDS) private readonly ids: Ids,
     @Inject(CONFIG) private readonly config: Config,
@@ -63,7 +65,7 @@ export class ControlChanges {
     commandId = this.commandId(change),
   ): Promise<Change> {
     const { org, by, authority, idempotencyKey, request } = change;
-    const occasion = this.occasion();
+    const occasion = this.occasion(by.link);
     const { events, position } = await this.runner.run({
       id: commandId,
       ...(idempotencyKey !== undefined && { requestHash: hash('sha256', canonicalJson(request?.body ?? null)) }),
@@ -74,8 +76,13 @@ export class ControlChanges {
       decide: (read) => decide(read, occasion),
     });
     if (!position) return { commandId, events, searchable: true };
-    const indexed = await this.waiters.waitFor('control', position, this.config.syncTimeoutMs);
-    return { commandId, events, searchable: isFound(indexed) };
+    const { syncTimeoutMs } = this.config;
+    const [indexed, settled] = await Promise.all([
+      this.waiters.waitFor('control', position, syncTimeoutMs),
+      // Whoever loses rights by this has nothing left that could still be recorded when the answer is given.
+      changesRights(events) ? this.underWay.settled(org, syncTimeoutMs) : true,
+    ]);
+    return { commandId, events, searchable: isFound(indexed) && settled };
   }
 
   /** As `make`, for a change of the resource of this stream. */
@@ -91,14 +98,19 @@ export class ControlChanges {
     return { state, searchable };
   }
 
-  private occasion(): Occasion {
+  private occasion(granter: string | undefined): Occasion {
     const made: string[] = [];
     return {
       at: isoTime(this.clock.now()),
+      granter: granter ?? null,
       id: (n) => {
         while (made.length <= n) made.push(this.ids.next());
         return made[n] ?? '';
       },
     };
   }
+}
+
+function changesRights(events: readonly ControlEvent[]): boolean {
+  return events.some(({ type }) => type === 'authz-changed');
 }

@@ -1,5 +1,6 @@
 import { authzChanged } from './authz.js';
 import type { ControlEvent, Read } from './control-events.js';
+import { refuseGrants } from './grants.js';
 import { groupsWithout } from './group.js';
 import { keysRevoked } from './key.js';
 import { linkTo } from './links.js';
@@ -9,6 +10,7 @@ import { userOf } from './principals.js';
 import { ControlRefusal } from './refusal.js';
 import { auditIds, type Occasion, type Resource, type ResourceEvent, refuseBuiltinTags, revised } from './resource.js';
 import { userStream } from './streams.js';
+import { keepSuperuserKey } from './superusers.js';
 
 /** A user is known by the e-mail address, in lower case; it does not change. `name` is the full name. */
 export interface UserState extends Resource {
@@ -59,11 +61,13 @@ export function decideEditUser(read: Read, command: EditUser): ControlEvent[] {
   refuseBuiltinTags(document.tags, tags);
   const after = revised<UserState>(before, { ...before, ...document }, at);
   if (!after) return [];
-  // Who matches the query of a group may be another user by now.
-  return [
+  const events: ControlEvent[] = [
     { type: 'user-edited', stream: userStream(org, before.email), auditId: id(0), data: after },
     authzChanged(org),
   ];
+  // The user may match the query of a group by now.
+  refuseGrants(read, command, events);
+  return events;
 }
 
 export interface DeleteUser extends Occasion {
@@ -79,11 +83,13 @@ export function decideDeleteUser(read: Read, command: DeleteUser): ControlEvent[
   checkPrecondition(expected, before.version);
   const link = userLink(org, before.email);
   const nextId = auditIds(command);
-  return [
+  const events: ControlEvent[] = [
     { type: 'user-deleted', stream: userStream(org, before.email), auditId: nextId(), data: before },
     ...groupsWithout(read, org, link, at, nextId),
     ...policiesWithout(read, org, link, at, nextId),
     ...keysRevoked(read, link, nextId),
     authzChanged(org),
   ];
+  keepSuperuserKey(read, org, at, events);
+  return events;
 }
