@@ -12,6 +12,7 @@ import { DeniedAttempts } from './commands/denied-attempts.js';
 import { Guesses } from './commands/guesses.js';
 import { Jobs } from './commands/jobs.js';
 import { keyHash } from './commands/key-secrets.js';
+import { warnOfSelfSetQueries } from './commands/self-set-queries.js';
 import type { Config } from './config.js';
 import { ControlSnapshots } from './control-snapshot.js';
 import type { Topic } from './event-log/event-log.js';
@@ -32,6 +33,7 @@ import { maintenanceOf } from './maintenance.js';
 import { Metrics } from './metrics.js';
 import { emptyFold } from './model/control-fold.js';
 import { nestLogger } from './nest-logger.js';
+import { rebuildOutdated } from './outdated.js';
 import { Places } from './places.js';
 import { Waiters } from './progress/waiters.js';
 import { auditProjection } from './projections/audit.js';
@@ -76,6 +78,7 @@ export async function startService(config: Config, logger: Logger, clock: Clock 
     const composed = await compose(config, logger, clock, started);
     const { parts } = composed;
     const failure = runLoops(composed, logger, started);
+    void parts.state.startReached.then(() => warnOfSelfSetQueries(parts.state.read, logger));
     const url = await serve(parts, logger, started);
     await Promise.race([ready(parts.readiness, logger), failure]);
     const isNew = parts.state.fold.streams.size === 0;
@@ -163,7 +166,7 @@ function projectionsOf(
 
 /** Runs the fold and the projections; the answer rejects when one of them cannot go on, and never resolves. */
 function runLoops(
-  { parts: { state, model, metrics }, store, projections, snapshots }: Composed,
+  { parts: { state, model, metrics, jobs, maintenance }, store, projections, snapshots }: Composed,
   logger: Logger,
   started: AsyncDisposableStack,
 ): Promise<never> {
@@ -178,7 +181,10 @@ function runLoops(
   };
   const loops = [...store.run(signal), state.run(signal), state.keepFresh(signal), project()];
   if (snapshots) loops.push(snapshots.keep(state, signal));
-  if (projections.size > 0) loops.push(sweepExpired(model, metrics, logger, signal));
+  if (projections.size > 0) {
+    loops.push(sweepExpired(model, metrics, logger, signal));
+    loops.push(rebuildOutdated(store, projections, jobs, maintenance, logger, signal));
+  }
   started.defer(async () => {
     stop.abort();
     await Promise.allSettled(loops);
