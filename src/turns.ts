@@ -15,6 +15,16 @@ const OVERDRAFT_MS = 250;
  */
 export type Steps<Result> = Generator<void, Result, boolean>;
 
+/** The results of the work on each item, an item a step. */
+export function* eachInSteps<Item, Result>(items: readonly Item[], work: (item: Item) => Result): Steps<Result[]> {
+  const results: Result[] = [];
+  for (const item of items) {
+    results.push(work(item));
+    yield;
+  }
+  return results;
+}
+
 /** A piece of work for an organization, in one or several runs. */
 export interface Job {
   readonly org: string;

@@ -6,16 +6,17 @@ import type { Config } from '../config.js';
 import { ControlError } from '../errors.js';
 import { auditEntry } from '../event-log/audit-record.js';
 import type { EventLog, LogEntry, Position, Topic } from '../event-log/event-log.js';
-import { type Ids, keyedId, timeOf } from '../ids.js';
+import { type Ids, timeOf } from '../ids.js';
 import { Metrics } from '../metrics.js';
 import { type Publication, recordedEvent, type SentAuditEvent } from '../model/audit-event.js';
 import { canonicalJson } from '../model/canonical-json.js';
 import { type Indexed, Waiters } from '../progress/waiters.js';
 import { CLOCK, CONFIG, EVENT_LOG, IDS, READ_MODEL } from '../tokens.js';
 import { inSpan } from '../tracing.js';
-import { type Steps, Turns } from '../turns.js';
+import { eachInSteps, Turns } from '../turns.js';
 import { AppendsUnderWay } from './appends-under-way.js';
 import { AuthorityCheck, type Standing } from './authority-check.js';
+import { FormerEvents, formerEventId, keyedEventId } from './event-keys.js';
 
 export interface PublishItem {
   /** Valid: the shape is checked before. */
@@ -59,6 +60,8 @@ export interface IndexedEvents {
   ): Promise<readonly { readonly org: string; readonly id: string; readonly hash?: string }[]>;
 }
 
+const NO_KEYS: ReadonlySet<string> = new Set();
+
 interface Prepared {
   readonly id: string;
   readonly org: string;
@@ -80,6 +83,7 @@ export class PublishAuditEventsHandler implements ICommandHandler<PublishAuditEv
     private readonly authorities: AuthorityCheck,
     private readonly turns: Turns,
     private readonly underWay: AppendsUnderWay,
+    private readonly former: FormerEvents,
     @Inject(EVENT_LOG) private readonly log: EventLog,
     @Inject(READ_MODEL) private readonly model: IndexedEvents,
     @Inject(CLOCK) private readonly clock: Clock,
@@ -88,10 +92,11 @@ export class PublishAuditEventsHandler implements ICommandHandler<PublishAuditEv
   ) {}
 
   async execute({ items, mode, from, standing }: PublishAuditEvents): Promise<Published[]> {
+    const keys = items.flatMap(({ idempotencyKey }) => idempotencyKey ?? []);
+    const former = keys.length > 0 ? await this.former.among(from, keys) : NO_KEYS;
+    const prepare = (item: PublishItem) => this.prepare(item, mode, from, former);
     const isMany = items.length > PREPARED_AT_ONCE;
-    const prepared = isMany
-      ? await this.turns.run({ org: from.org }, this.prepared(items, mode, from))
-      : items.map((item) => this.prepare(item, mode, from));
+    const prepared = isMany ? await this.turns.run({ org: from.org }, eachInSteps(items, prepare)) : items.map(prepare);
     const published = await inSpan('publish', { mode, events: items.length }, () =>
       this.publish(prepared, mode, standing),
     );
@@ -152,20 +157,13 @@ export class PublishAuditEventsHandler implements ICommandHandler<PublishAuditEv
     return { code: first.hash === entry.headers.hash ? 'duplicate' : 'conflict', offset, id };
   }
 
-  private *prepared(
-    items: readonly PublishItem[],
+  /** `former`: the keys that stand for events from before; their identifiers tell the projection what a retry is. */
+  private prepare(
+    item: PublishItem,
     mode: 'sync' | 'async',
     from: PublishAuditEvents['from'],
-  ): Steps<Prepared[]> {
-    const prepared: Prepared[] = [];
-    for (const item of items) {
-      prepared.push(this.prepare(item, mode, from));
-      yield;
-    }
-    return prepared;
-  }
-
-  private prepare(item: PublishItem, mode: 'sync' | 'async', from: PublishAuditEvents['from']): Prepared {
+    former: ReadonlySet<string>,
+  ): Prepared {
     const { event, idempotencyKey } = item;
     const waited = mode === 'sync';
     if (idempotencyKey === undefined) {
@@ -173,7 +171,7 @@ export class PublishAuditEventsHandler implements ICommandHandler<PublishAuditEv
       const recorded = recordedEvent(event, { ...from, id, postedTime: isoTime(timeOf(id)) });
       return { id, org: from.org, entry: auditEntry(recorded, { waited }) };
     }
-    const id = keyedId('event', from.org, from.contextName, idempotencyKey);
+    const id = (former.has(idempotencyKey) ? formerEventId : keyedEventId)(from, idempotencyKey);
     const recorded = recordedEvent(event, { ...from, id, postedTime: isoTime(this.clock.now()) });
     const entry = auditEntry(recorded, { hash: hash('sha256', canonicalJson(event)), waited });
     return { id, org: from.org, entry };

@@ -1,8 +1,8 @@
 import { controlRecordOf } from '../event-log/control-record.js';
-import type { Batch, EventLog, LogRecord } from '../event-log/event-log.js';
+import type { EventLog, LogRecord } from '../event-log/event-log.js';
 import type { ControlEvent, Read } from '../model/control-events.js';
 import { type ControlFold, emptyFold, foldRecord, forgetState, readFold } from '../model/control-fold.js';
-import type { Job, Steps, Turns } from '../turns.js';
+import { eachInSteps, type Job, type Turns } from '../turns.js';
 
 /** Of the log, the earliest time is kept of so many records together. */
 const BLOCK = 1_024;
@@ -48,7 +48,7 @@ export class PastStates {
     for await (const records of recordsIn(this.log, 0, beyond, job.signal)) {
       await this.turns.run(
         job,
-        inSteps(records, (record) => take(fold, record, job.org)),
+        eachInSteps(records, (record) => take(fold, record, job.org)),
       );
     }
     return readFold(fold);
@@ -60,7 +60,7 @@ export class PastStates {
     for await (const records of recordsIn(this.log, this.known, end, job.signal)) {
       await this.turns.run(
         job,
-        inSteps(records, (record) => this.note(record)),
+        eachInSteps(records, (record) => this.note(record)),
       );
     }
     const block = this.earliest.findLastIndex((time) => time <= at);
@@ -107,12 +107,5 @@ async function* recordsIn(
     signal.throwIfAborted();
   } finally {
     stop.abort();
-  }
-}
-
-function* inSteps(records: Batch['records'], work: (record: LogRecord) => void): Steps<void> {
-  for (const record of records) {
-    work(record);
-    yield;
   }
 }

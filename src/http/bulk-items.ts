@@ -1,7 +1,7 @@
 import type { PublishItem } from '../commands/audit-publish.js';
 import { ControlError, type FieldFault, validationFailed } from '../errors.js';
 import type { SentAuditEvent } from '../model/audit-event.js';
-import type { Steps } from '../turns.js';
+import { eachInSteps, type Steps } from '../turns.js';
 import { eventFaults } from './event-check.js';
 import { MAX_DEPTH, parseJson, tooDeep } from './json.js';
 import { arrayItems, skipSpace } from './json-array.js';
@@ -35,12 +35,7 @@ export function* bulkItems({ type, bytes }: BulkBody, now: number): Steps<BulkIt
     throw validationFailed([{ pointer: '', reason: 'must be an array of events' }]);
   }
   checkCount(texts.length);
-  const items: BulkItem[] = [];
-  for (const text of texts) {
-    items.push(tried(() => itemOf(text, now)));
-    yield;
-  }
-  return items;
+  return yield* eachInSteps(texts, (text) => tried(() => itemOf(text, now)));
 }
 
 /** Lines that are not blank: at most so many. A body may have millions of blank ones. */

@@ -35,7 +35,7 @@ export function principalOf(read: Read, keyHash: string, now: number): Principal
 }
 
 /** How a principal comes by a binding: named itself, as a linked member of a group, or as one who matches its query. */
-export type Via = 'direct' | 'group' | 'query';
+type Via = 'direct' | 'group' | 'query';
 
 /** On which resources of a kind somebody has a permission: on all, or on those with these links. */
 export type Reach = 'all' | ReadonlySet<string>;
