@@ -201,7 +201,10 @@ export class AccessCheck {
       request.standing = await this.authorities.requireWhole(standing);
     } catch (error) {
       const { code } = error as Partial<ControlError>;
-      log.warn({ code, principal: standing.principal.link }, 'an answer was not given to its end: the caller may not read on');
+      log.warn(
+        { code, principal: standing.principal.link },
+        'an answer was not given to its end: the caller may not read on',
+      );
       throw error;
     }
   }
