@@ -56,7 +56,9 @@ const ON_BOTH_STORES = [
   'retention',
   'revoked',
   'service-accounts',
+  'user-keys',
   'users',
+  'whoami',
 ];
 
 /** The main commands of `svc`, too. */

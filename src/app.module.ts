@@ -2,6 +2,7 @@ import { type DynamicModule, Module } from '@nestjs/common';
 import { CqrsModule } from '@nestjs/cqrs';
 import type { Clock } from './clock.js';
 import { ReportAccessHandler } from './commands/access-report.js';
+import { AppendsUnderWay } from './commands/appends-under-way.js';
 import { PublishAuditEventsHandler } from './commands/audit-publish.js';
 import { EditAuditContextHandler } from './commands/auditctx-edit.js';
 import { AuthorityCheck } from './commands/authority-check.js';
@@ -21,19 +22,19 @@ import {
   RevokeInvitationHandler,
 } from './commands/invitation.js';
 import { Jobs } from './commands/jobs.js';
+import { AddKeyHandler, ListKeysHandler, RemoveKeyHandler } from './commands/key.js';
 import { KeySecrets } from './commands/key-secrets.js';
 import { type Maintenance, StartRebuildHandler, StartReconciliationHandler } from './commands/maintenance.js';
 import { CreateOrgHandler } from './commands/org-create.js';
 import { RecoverOrgHandler } from './commands/org-recover.js';
 import { CreatePolicyHandler, DeletePolicyHandler, EditPolicyHandler } from './commands/policy.js';
 import {
-  AddKeyHandler,
   CreateServiceAccountHandler,
   DeleteServiceAccountHandler,
   EditServiceAccountHandler,
-  RemoveKeyHandler,
 } from './commands/service-account.js';
 import { DeleteUserHandler, EditUserHandler } from './commands/user.js';
+import { WhoAmIHandler } from './commands/whoami.js';
 import type { Config } from './config.js';
 import type { Backup } from './event-log/backup.js';
 import type { EventLog } from './event-log/event-log.js';
@@ -49,6 +50,7 @@ import { EventLogController } from './http/eventlog.controller.js';
 import { GroupController } from './http/group.controller.js';
 import { HealthController } from './http/health.controller.js';
 import { InvitationController } from './http/invitation.controller.js';
+import { KeyController } from './http/key.controller.js';
 import { MaintenanceController } from './http/maintenance.controller.js';
 import { MetricsController } from './http/metrics.controller.js';
 import { OpenApiController } from './http/openapi.controller.js';
@@ -57,6 +59,7 @@ import { PermissionsController } from './http/permissions.controller.js';
 import { PolicyController } from './http/policy.controller.js';
 import { ServiceAccountController } from './http/service-account.controller.js';
 import { UserController } from './http/user.controller.js';
+import { WhoAmIController } from './http/whoami.controller.js';
 import type { Ids } from './ids.js';
 import { Metrics } from './metrics.js';
 import { Waiters } from './progress/waiters.js';
@@ -130,6 +133,8 @@ const COMMANDS = [
   TakeBackupHandler,
 ];
 const QUERIES = [
+  ListKeysHandler,
+  WhoAmIHandler,
   ReportAccessHandler,
   ExportAuditEventsHandler,
   GetAuditContextHandler,
@@ -158,11 +163,13 @@ const API_CONTROLLERS = [
   EventLogController,
   GroupController,
   InvitationController,
+  KeyController,
   OrgController,
   PermissionsController,
   PolicyController,
   ServiceAccountController,
   UserController,
+  WhoAmIController,
 ];
 
 @Module({})
@@ -192,6 +199,7 @@ export class AppModule {
         { provide: Jobs, useValue: parts.jobs },
         { provide: MAINTENANCE, useValue: parts.maintenance },
         { provide: MAILER, useValue: parts.mailer },
+        AppendsUnderWay,
         ControlChanges,
         KeySecrets,
         Readings,

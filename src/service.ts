@@ -189,8 +189,9 @@ async function serve(parts: Parts, logger: Logger, started: AsyncDisposableStack
   await limitRate(server, config.rateLimit);
   const inFlight = new InFlight(server);
   const access = new AccessCheck(state, denied, clock, keyHash(parts.rootKey), guesses);
-  const routes = prepareServer(server, access, readiness);
+  // Before the access is checked again: a read may wait long for its turn.
   server.addHook('preHandler', new LargeReads(readPlaces(config)).hook);
+  const routes = prepareServer(server, access, readiness);
   const connections = watchConnections(server.server, parts, logger);
   const app = await NestFactory.create<NestFastifyApplication>(AppModule.of(parts), adapter, {
     logger: nestLogger(logger),

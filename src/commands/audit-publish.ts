@@ -13,6 +13,7 @@ import { canonicalJson } from '../model/canonical-json.js';
 import { type Indexed, Waiters } from '../progress/waiters.js';
 import { CLOCK, CONFIG, EVENT_LOG, IDS, READ_MODEL } from '../tokens.js';
 import { inSpan } from '../tracing.js';
+import { AppendsUnderWay } from './appends-under-way.js';
 import { AuthorityCheck, type Standing } from './authority-check.js';
 
 export interface PublishItem {
@@ -73,6 +74,7 @@ export class PublishAuditEventsHandler implements ICommandHandler<PublishAuditEv
     private readonly waiters: Waiters,
     private readonly metrics: Metrics,
     private readonly authorities: AuthorityCheck,
+    private readonly underWay: AppendsUnderWay,
     @Inject(EVENT_LOG) private readonly log: EventLog,
     @Inject(READ_MODEL) private readonly model: IndexedEvents,
     @Inject(CLOCK) private readonly clock: Clock,
@@ -100,7 +102,7 @@ export class PublishAuditEventsHandler implements ICommandHandler<PublishAuditEv
     const start = performance.now();
     try {
       positions = await inSpan('append', { entries: prepared.length }, () =>
-        this.log.append(prepared.map(({ entry }) => entry)),
+        this.underWay.note(standing.authority.org, this.log.append(prepared.map(({ entry }) => entry))),
       );
     } catch (error) {
       if (!(error instanceof ControlError)) throw error;

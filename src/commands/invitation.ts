@@ -176,6 +176,7 @@ export class AcceptInvitationHandler implements ICommandHandler<AcceptInvitation
     private readonly secrets: KeySecrets,
     private readonly guesses: Guesses,
     @Inject(IDS) private readonly ids: Ids,
+    @Inject(CONFIG) private readonly config: Config,
   ) {}
 
   async execute({ acceptance, from, idempotencyKey }: AcceptInvitation): Promise<Accepted> {
@@ -185,6 +186,15 @@ export class AcceptInvitationHandler implements ICommandHandler<AcceptInvitation
     // By the code too: the first answer holds a key, and is given again to nobody else.
     const id = idempotencyKey === undefined ? this.ids.next() : keyedId(path, org, codeHash, idempotencyKey);
     const key = idempotencyKey === undefined ? this.secrets.random() : this.secrets.derived(id);
+    const { keyMaxDays: mostDays } = this.config;
+    const accepted = {
+      org,
+      invitation,
+      codeHash,
+      name,
+      keyHash: keyHash(key),
+      ...(mostDays !== undefined && { mostDays }),
+    };
     const by = { name, keyId: invitation, ...from, ...(await this.accepting(acceptance, from.remoteIp, codeHash, id)) };
     const { events, searchable } = await this.changes.make(
       {
@@ -193,8 +203,7 @@ export class AcceptInvitationHandler implements ICommandHandler<AcceptInvitation
         authority: undefined,
         ...(idempotencyKey !== undefined && { idempotencyKey, request: { path, body: { code, name } } }),
       },
-      (read, occasion) =>
-        decideAcceptInvitation(read, { ...occasion, org, invitation, codeHash, name, keyHash: keyHash(key) }),
+      (read, occasion) => decideAcceptInvitation(read, { ...occasion, ...accepted }),
       id,
     );
     this.secrets.requireShown(events, key);

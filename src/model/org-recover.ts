@@ -1,12 +1,13 @@
 import { authzChanged } from './authz.js';
 import type { ControlEvent, Read } from './control-events.js';
-import { SUPERUSERS, withMember } from './group.js';
+import { withMember } from './group.js';
 import { keyIssued } from './key.js';
 import { ADMIN } from './org.js';
 import { ControlRefusal } from './refusal.js';
 import { auditIds, begun, type Occasion } from './resource.js';
 import { type ServiceAccountState, serviceAccountLink } from './service-account.js';
 import { groupStream, orgStream, serviceAccountStream } from './streams.js';
+import { SUPERUSERS } from './superusers.js';
 
 export interface RecoverOrg extends Occasion {
   readonly org: string;

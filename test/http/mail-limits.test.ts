@@ -17,8 +17,7 @@ afterEach(async () => {
 });
 
 const env = (limits: Readonly<Record<string, string>>) => ({
-  CONTROL_SMTP_URL: mailbox.url,
-  CONTROL_SMTP_FROM: 'no-reply@acme.example',
+  ...mailbox.env,
   ...limits,
 });
 
@@ -50,7 +49,7 @@ test('an address gets five letters a day, whoever sends them; the next is neithe
   expect(refusal).toMatchObject({ status: 429, code: 'rate_limited' });
   expect(refusal?.message).toMatch(/^ann@example\.com was sent as many letters as it may be; invite again in \d+ s$/);
   expect(Number(refusal?.details['retryAfter'])).toBeGreaterThan(23 * 60 * 60);
-  expect(mailbox.letters).toHaveLength(6);
+  expect(mailbox.mails).toHaveLength(6);
   expect(await invited(globex)).toEqual(['ann@example.com', 'bob@example.com']);
   // The letter before still counts: its invitation was not replaced.
   const dataDir = service.dataDir;
@@ -58,7 +57,7 @@ test('an address gets five letters a day, whoever sends them; the next is neithe
   service = await startService({ dataDir, env: env({}) });
   const again = await invite(new Org(service.url, globex.name, globex.key), ['ann@example.com']);
   expect(again.body.errors['ann@example.com']).toMatchObject({ code: 'rate_limited' });
-  expect(mailbox.letters).toHaveLength(6);
+  expect(mailbox.mails).toHaveLength(6);
 });
 
 test('an organization sends so many letters an hour, and does not use up those of others', async () => {
@@ -74,7 +73,7 @@ test('an organization sends so many letters an hour, and does not use up those o
   });
   expect((await invited(acme)).sort()).toEqual(emails.slice(0, 3));
   expect((await invite(globex, ['d@x.example'])).body.errors).toEqual({});
-  expect(mailbox.letters).toHaveLength(4);
+  expect(mailbox.mails).toHaveLength(4);
 });
 
 test('retries that send the same letter again count, too', async () => {
@@ -86,5 +85,5 @@ test('retries that send the same letter again count, too', async () => {
     outcomes.push(body.errors['ann@example.com']?.code ?? 'sent');
   }
   expect(outcomes).toEqual(['sent', 'sent', 'sent', 'rate_limited', 'rate_limited']);
-  expect(mailbox.letters).toHaveLength(3);
+  expect(mailbox.mails).toHaveLength(3);
 });

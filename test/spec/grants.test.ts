@@ -3,10 +3,10 @@ import { emptyFold, foldRecord, readFold } from '../../src/model/control-fold.js
 import { refuseKeyFor } from '../../src/model/grants.js';
 import { decideCreateGroup, decideEditGroup, type GroupDocument, type GroupState } from '../../src/model/group.js';
 import { decideAcceptInvitation, decideInviteUsers } from '../../src/model/invitation.js';
+import { decideAddKey } from '../../src/model/key.js';
 import type { MemberQuery } from '../../src/model/member-query.js';
 import { decideCreatePolicy, decideEditPolicy, type PolicyDocument } from '../../src/model/policy.js';
 import { begun } from '../../src/model/resource.js';
-import { decideAddKey } from '../../src/model/service-account.js';
 import { groupStream, userStream } from '../../src/model/streams.js';
 import { decideEditUser } from '../../src/model/user.js';
 import { AT, given, recordOf } from './decider.js';
@@ -83,7 +83,8 @@ describe('who gives', () => {
 
   it('is told of the strongest permission that is missing', () => {
     const state = stateAfter(past(...people));
-    const addKey = () => decideAddKey(state, { ...byCi, name: 'admin', description: '', keyHash: 'x' });
+    const holder = { org: ORG, kind: 'serviceaccount', ref: 'admin' } as const;
+    const addKey = () => decideAddKey(state, { ...byCi, holder, description: '', keyHash: 'x' });
     expect(messageOf(addKey)).toBe(
       'serviceaccount/ci lacks "manage" on every user, which the key would give; ask someone of acme who holds it',
     );

@@ -3,7 +3,8 @@ import { LetterBudget, SentLetters } from '../../src/model/sent-letters.js';
 const HOUR = 60 * 60 * 1_000;
 const LIMITS = { perAddress: 2, perOrg: 3 };
 
-const budget = (letters: readonly SentLetters[], now: number, org = 'acme') => new LetterBudget(letters, LIMITS, org, now);
+const budget = (letters: readonly SentLetters[], now: number, org = 'acme') =>
+  new LetterBudget(letters, LIMITS, org, now);
 
 describe('the budget of letters', () => {
   test('an address gets its letters of a day, from all organizations together', () => {
@@ -38,7 +39,9 @@ describe('the budget of letters', () => {
   test('knows nothing that is older than a day, in any order of the notes', () => {
     const sent = new SentLetters();
     for (let n = 0; n < 1_000; n += 1) sent.note(`org-${n}`, `user-${n}`, n * HOUR);
-    const held = JSON.stringify(sent, (_key, value) => (value instanceof Map || value instanceof Set ? [...value] : value));
+    const held = JSON.stringify(sent, (_key, value) =>
+      value instanceof Map || value instanceof Set ? [...value] : value,
+    );
     expect(held.match(/user-/g)?.length).toBeLessThanOrEqual(2 * 25);
     expect(sent.to('user-999', 999 * HOUR)).toHaveLength(1);
   });
