@@ -18,6 +18,9 @@ afterEach(async () => {
 
 const env = (limits: Readonly<Record<string, string>>) => ({
   ...mailbox.env,
+  // Absent, and so the defaults.
+  CONTROL_MAIL_PER_ADDRESS: '',
+  CONTROL_MAIL_PER_ORG: '',
   ...limits,
 });
 

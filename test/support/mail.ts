@@ -98,7 +98,7 @@ export interface UserBody {
 
 export interface Invited {
   readonly invitations: Readonly<Record<string, string>>;
-  readonly errors: Readonly<Record<string, Refusal>>;
+  readonly errors: Readonly<Record<string, Refusal & { readonly details: { readonly invitation?: string } }>>;
 }
 
 /** Invites the address; answers the link of the invitation. */
