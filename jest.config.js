@@ -34,6 +34,7 @@ const ON_BOTH_STORES = [
   'grants',
   'groups',
   'idempotency',
+  'idempotency-publishers',
   'invitation-accept',
   'invitation-mail',
   'invitations',

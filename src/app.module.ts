@@ -13,6 +13,7 @@ import { ControlState } from './commands/control-state.js';
 import { ListDeadLettersHandler } from './commands/dead-letter-list.js';
 import { ReplayDeadLettersHandler } from './commands/dead-letter-replay.js';
 import { CreateDomainHandler, DeleteDomainHandler, EditDomainHandler } from './commands/domain.js';
+import { FormerEvents } from './commands/event-keys.js';
 import { CreateGroupHandler, DeleteGroupHandler, EditGroupHandler } from './commands/group.js';
 import { Guesses } from './commands/guesses.js';
 import {
@@ -201,6 +202,7 @@ export class AppModule {
         { provide: MAILER, useValue: parts.mailer },
         AppendsUnderWay,
         ControlChanges,
+        FormerEvents,
         KeySecrets,
         Readings,
         Cursors,

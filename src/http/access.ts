@@ -128,7 +128,10 @@ export class AccessCheck {
     this.guessed(request, access, hash).then(done, done);
   };
 
-  /** For when the body is there. The root key has no standing: it is good as long as the process runs. */
+  /**
+   * For when the body is there, and nothing keeps the request waiting any more. The root key has no standing: it is good
+   * as long as the process runs.
+   */
   readonly hookAgain = (request: FastifyRequest, _reply: FastifyReply, done: HookHandlerDoneFunction): void => {
     const { standing } = request;
     if (!standing || this.authorities.isUnchanged(standing)) return done();

@@ -4,6 +4,7 @@ import { AuthorityCheck, type Standing } from '../../src/commands/authority-chec
 import type { CommandRunner } from '../../src/commands/command-runner.js';
 import { type Change, ControlChanges } from '../../src/commands/control-changes.js';
 import { ControlState } from '../../src/commands/control-state.js';
+import { FormerEvents } from '../../src/commands/event-keys.js';
 import { keyHash } from '../../src/commands/key-secrets.js';
 import type { Config } from '../../src/config.js';
 import type { EventLog, LogEntry } from '../../src/event-log/event-log.js';
@@ -73,6 +74,7 @@ function publish(by: Standing): Promise<unknown> {
     new Metrics(),
     authorities,
     underWay,
+    new FormerEvents({} as never),
     { append } as EventLog,
     {} as never,
     clock,
