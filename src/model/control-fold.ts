@@ -10,6 +10,7 @@ import { KnownCommands, type Place } from './known-commands.js';
 import { evolveOrg } from './org.js';
 import type { PolicyState } from './policy.js';
 import { evolveResource } from './resource.js';
+import { SentLetters } from './sent-letters.js';
 import type { ServiceAccountState } from './service-account.js';
 import type { UserState } from './user.js';
 
@@ -54,10 +55,18 @@ export interface ControlFold {
    */
   readonly families: Map<string, Set<StreamName>>;
   readonly commands: KnownCommands;
+  /** The invitations of the last day. */
+  readonly letters: SentLetters;
 }
 
 export function emptyFold(): ControlFold {
-  return { streams: new Map(), deleted: new DigestTable(1), families: new Map(), commands: new KnownCommands() };
+  return {
+    streams: new Map(),
+    deleted: new DigestTable(1),
+    families: new Map(),
+    commands: new KnownCommands(),
+    letters: new SentLetters(),
+  };
 }
 
 const EVOLVE: {
@@ -87,6 +96,7 @@ export function foldRecord(fold: ControlFold, record: ControlRecord, place: Plac
   }
   for (const event of record.events) evolve(fold, event);
   fold.commands.add(record.commandId);
+  fold.letters.noteEvents(record.events, place.time);
   return 'applied';
 }
 
