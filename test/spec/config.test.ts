@@ -29,6 +29,7 @@ describe('the configuration', () => {
       tls: undefined,
       logLevel: 'info',
       smtp: undefined,
+      mail: { perAddress: 5, perOrg: 100 },
     });
   });
 
