@@ -41,6 +41,7 @@ const ON_BOTH_STORES = [
   'json-bodies',
   'keys-shown-again',
   'list-bytes',
+  'last-used',
   'list-filters',
   'list-paging',
   'list-received',
