@@ -86,7 +86,9 @@ function take(fold: ControlFold, record: LogRecord, org: string): void {
   for (const event of control.events) if (orgOf(event) !== org) forgetState(fold, event.stream);
 }
 
-function orgOf(event: ControlEvent): string {
+/** Undefined for an event without a stream of its own. */
+function orgOf(event: ControlEvent): string | undefined {
+  if (event.type === 'key-used') return undefined;
   if (event.type === 'authz-changed') return event.stream.slice('authz/'.length);
   return 'org' in event.data ? event.data.org : event.data.name;
 }

@@ -5,7 +5,7 @@ import { DigestTable } from './digest-table.js';
 import type { DomainState } from './domain.js';
 import type { GroupState } from './group.js';
 import type { InvitationState } from './invitation.js';
-import { evolveKey } from './key.js';
+import { afterUse, evolveKey, type KeyState, type KeyUsed, keyOfUse } from './key.js';
 import { KnownCommands, type Place } from './known-commands.js';
 import { evolveOrg } from './org.js';
 import type { PolicyState } from './policy.js';
@@ -132,7 +132,7 @@ export function trackedRead(fold: ControlFold): {
   const plain = readFold(fold);
   const tracked = (stream: StreamName) => {
     seen.add(stream);
-    return plain(stream) as never;
+    return plain(stream as never) as never;
   };
   return {
     read: Object.assign(tracked, { all: plain.all, keysOf: plain.keysOf }),
@@ -144,12 +144,21 @@ export function trackedRead(fold: ControlFold): {
 }
 
 function evolve(fold: ControlFold, event: ControlEvent): void {
+  if (event.type === 'key-used') return noteUse(fold, event);
   const before = fold.streams.get(event.stream)?.state;
   const step = EVOLVE[kindOfStream(event.stream)] as (
     state: unknown,
     event: ControlEvent,
   ) => Stream['state'] | undefined;
   putStream(fold, event.stream, versionOf(fold, event.stream) + 1, before, step(before, event));
+}
+
+/** Nothing is kept of a use of a key that is gone. */
+function noteUse(fold: ControlFold, event: KeyUsed): void {
+  const stream = keyOfUse(event);
+  const known = fold.streams.get(stream);
+  if (!known) return;
+  fold.streams.set(stream, { version: known.version, state: afterUse(known.state as KeyState, event) });
 }
 
 /** Sets a stream, which had the state `before`; without a state only its version is kept. */
