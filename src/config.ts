@@ -146,7 +146,7 @@ function checkSecret(env: Env, name: string, secret: string): void {
 
 /** `smtp://` or `smtps://`, with user and password where the server wants them, and the sender. */
 function readSmtp(env: Env): SmtpConfig | undefined {
-  const text = env.optional('CONTROL_SMTP_URL');
+  const text = env.secret('CONTROL_SMTP_URL');
   const sender = env.optional('CONTROL_SMTP_FROM');
   if (text === undefined && sender === undefined) return undefined;
   const server = text === undefined ? undefined : smtpServer(text);
