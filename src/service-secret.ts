@@ -1,4 +1,4 @@
-import { createCipheriv, createDecipheriv, createHmac, hkdfSync, randomBytes } from 'node:crypto';
+import { createCipheriv, createDecipheriv, createHmac, hkdfSync } from 'node:crypto';
 
 const NONCE_BYTES = 12;
 const TAG_BYTES = 16;
@@ -7,13 +7,14 @@ const TAG_BYTES = 16;
 const BLOCK = 64;
 
 type Purpose = 'key' | 'cursor';
+type Use = Purpose | `${Purpose} nonce`;
 
 /**
  * Derives and seals under one secret, the same in all processes of a service. Each purpose has a key of its own (HKDF,
  * RFC 5869), so nothing that one use gives away helps against another.
  */
 export class ServiceSecret {
-  private readonly keys = new Map<Purpose, Buffer>();
+  private readonly keys = new Map<Use, Buffer>();
 
   constructor(private readonly secret: string) {}
 
@@ -22,9 +23,16 @@ export class ServiceSecret {
     return createHmac('sha256', this.keyFor(purpose)).update(text).digest('base64url');
   }
 
-  /** AES-256-GCM. Nobody without the secret can read it, alter it, or use it with another `boundTo`. */
+  /**
+   * AES-256-GCM. Nobody without the secret can read it, alter it, or use it with another `boundTo`. The nonce follows from
+   * the text, as in the synthetic IV of RFC 5297: the same text is sealed the same, so that an answer can be compared with
+   * an earlier one.
+   */
   sealed(purpose: Purpose, text: string, boundTo: string): string {
-    const nonce = randomBytes(NONCE_BYTES);
+    const nonce = createHmac('sha256', this.keyFor(`${purpose} nonce`))
+      .update(`${Buffer.byteLength(boundTo)}:${boundTo}${text}`)
+      .digest()
+      .subarray(0, NONCE_BYTES);
     const cipher = createCipheriv('aes-256-gcm', this.keyFor(purpose), nonce).setAAD(Buffer.from(boundTo));
     const bytes = Buffer.from(text);
     const padding = Buffer.alloc(BLOCK - (bytes.length % BLOCK));
@@ -51,11 +59,11 @@ export class ServiceSecret {
     return padded.subarray(0, padded.length - padded.readUInt8(padded.length - 1)).toString();
   }
 
-  private keyFor(purpose: Purpose): Buffer {
-    const known = this.keys.get(purpose);
+  private keyFor(use: Use): Buffer {
+    const known = this.keys.get(use);
     if (known) return known;
-    const key = Buffer.from(hkdfSync('sha256', this.secret, '', `control-service ${purpose}`, 32));
-    this.keys.set(purpose, key);
+    const key = Buffer.from(hkdfSync('sha256', this.secret, '', `control-service ${use}`, 32));
+    this.keys.set(use, key);
     return key;
   }
 }

