@@ -14,7 +14,7 @@ const layers = {
 
 /** Files beside the folders that any layer of the server may use. */
 const shared =
-  '^src/(coalesced|errors|clock|ids|tokens|config|config-cluster|env|sqlite|readiness|retry|together|late|store|metrics|tracing|service-secret)\\.ts$';
+  '^src/(coalesced|errors|clock|ids|tokens|config|config-cluster|config-tls|env|sqlite|readiness|retry|together|late|store|metrics|tracing|service-secret|turns|places)\\.ts$';
 
 /** The adapters: only the composition root makes them. */
 const adapters = '^src/(event-log|read-model)/(embedded|kafka|elasticsearch)|^src/progress/in-process';

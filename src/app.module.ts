@@ -68,6 +68,7 @@ import { ListAuditContextsHandler } from './queries/auditctx-list.js';
 import { Cursors } from './queries/cursor.js';
 import { GetEventLogHandler } from './queries/eventlog.js';
 import { GetOrgHandler } from './queries/org-get.js';
+import { Readings } from './queries/reading.js';
 import { GetResourceHandler } from './queries/resource-get.js';
 import { ListResourcesHandler } from './queries/resource-list.js';
 import { QueryResourcesHandler } from './queries/resource-query.js';
@@ -75,6 +76,7 @@ import type { ReadModel } from './read-model/read-model.js';
 import { Readiness } from './readiness.js';
 import { ServiceSecret } from './service-secret.js';
 import { BACKUP, CLOCK, CONFIG, EVENT_LOG, IDS, MAILER, MAINTENANCE, READ_MODEL } from './tokens.js';
+import { Turns } from './turns.js';
 
 /** What a process is made of, whatever the store. */
 export interface Parts {
@@ -90,6 +92,7 @@ export interface Parts {
   readonly runner: CommandRunner;
   readonly readiness: Readiness;
   readonly metrics: Metrics;
+  readonly turns: Turns;
   readonly guesses: Guesses;
   readonly jobs: Jobs;
   readonly maintenance: Maintenance;
@@ -184,12 +187,14 @@ export class AppModule {
         { provide: CommandRunner, useValue: parts.runner },
         { provide: Readiness, useValue: parts.readiness },
         { provide: Metrics, useValue: parts.metrics },
+        { provide: Turns, useValue: parts.turns },
         { provide: Guesses, useValue: parts.guesses },
         { provide: Jobs, useValue: parts.jobs },
         { provide: MAINTENANCE, useValue: parts.maintenance },
         { provide: MAILER, useValue: parts.mailer },
         ControlChanges,
         KeySecrets,
+        Readings,
         Cursors,
         ...COMMANDS,
         ...QUERIES,

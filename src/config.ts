@@ -2,6 +2,7 @@ import { readFileSync } from 'node:fs';
 import { isIP } from 'node:net';
 import { type ClusterConfig, readClusterConfig } from './config-cluster.js';
 import { readQuotas } from './config-quotas.js';
+import { readTls, type TlsConfig } from './config-tls.js';
 import { Env } from './env.js';
 import type { Quotas } from './model/quotas.js';
 import { LEAST_SECRET_BITS, MAKE_A_SECRET, secretBits } from './secret-strength.js';
@@ -23,12 +24,18 @@ export interface Config {
   readonly trustedProxies: readonly string[];
   /** Requests a second that one organization may send to this process; 0 for no limit. */
   readonly rateLimit: number;
+  /** Reads of one organization that may be large, at once in this process; the others wait. */
+  readonly readsPerOrg: number;
+  /** How long one request may hold the event loop that all organizations share; it holds it in slices. */
+  readonly requestBudgetMs: number;
   /** Unknown keys and wrong invitation codes a minute that one address may send to this process; 0 for no limit. */
   readonly badKeysPerMinute: number;
   readonly quotas: Quotas;
   /** Connections in all, and from one address; fewer in all where the process may not open so many files. */
   readonly maxConnections: number;
   readonly maxConnectionsPerAddress: number;
+  /** Undefined: plain HTTP. */
+  readonly tls: TlsConfig | undefined;
   readonly logLevel: LogLevel;
   /** Where invitations are sent from; undefined: their codes are written to the log. */
   readonly smtp: SmtpConfig | undefined;
@@ -78,10 +85,13 @@ export function readConfig(variables: Readonly<Record<string, string | undefined
     roles,
     trustedProxies: env.list('CONTROL_TRUSTED_PROXIES'),
     rateLimit: env.whole('CONTROL_RATE_LIMIT', 0, 0, 1_000_000),
+    readsPerOrg: env.whole('CONTROL_READS_PER_ORG', 8, 1, 1_000),
+    requestBudgetMs: env.whole('CONTROL_REQUEST_BUDGET_MS', 10_000, 1, 600_000),
     badKeysPerMinute: env.whole('CONTROL_BAD_KEYS_PER_MINUTE', 300, 0, 1_000_000),
     quotas: readQuotas(env),
     maxConnections: env.whole('CONTROL_MAX_CONNECTIONS', 10_000, 1, 1_000_000),
     maxConnectionsPerAddress: env.whole('CONTROL_MAX_CONNECTIONS_PER_ADDRESS', 1_000, 1, 1_000_000),
+    tls: readTls(env),
     logLevel: env.oneOf('CONTROL_LOG_LEVEL', LOG_LEVELS, 'info'),
     smtp: readSmtp(env),
   };

@@ -28,8 +28,9 @@ export const ERRORS = {
     remedy: 'Send `Authorization: Bearer <key>` with a valid key.',
   },
   forbidden: {
-    when: 'The key is valid, but may not do this here. The answer is the same whether the organization exists or not.',
-    remedy: 'Use a key of this organization with the permission that the operation needs.',
+    when: 'The key is valid, but may not do this here, or the change would give somebody a permission that the caller lacks: `details.missing` names it. The answer is the same whether the organization exists or not.',
+    remedy:
+      'Use a key of this organization with the permission that the operation needs, or ask somebody who holds it.',
   },
   not_found: {
     when: 'There is no such route, or no such resource in this organization.',
@@ -83,9 +84,14 @@ export const ERRORS = {
     when: 'The request headers are larger than the service takes.',
     remedy: 'Send fewer or shorter headers.',
   },
+  too_costly: {
+    when: 'The request needs more of the time that organizations share than `CONTROL_REQUEST_BUDGET_MS`, or its answer would be larger than one answer may be.',
+    remedy: 'Ask for less, as the message says: narrower times, an indexed filter, fewer terms.',
+  },
   rate_limited: {
-    when: 'The organization sends more requests a second than `CONTROL_RATE_LIMIT` lets it; or the key or invitation code is unknown, and more such have come from the address than `CONTROL_BAD_KEYS_PER_MINUTE` lets it. Each process counts for itself.',
-    remedy: 'Retry after `Retry-After` seconds. Publish in bulk; check the key.',
+    when: 'The organization sends more requests a second than `CONTROL_RATE_LIMIT` lets it, or has too many large reads waiting (`CONTROL_READS_PER_ORG`), at this process; or the key or invitation code is unknown, and more such have come from the address than `CONTROL_BAD_KEYS_PER_MINUTE` lets it. Each process counts for itself.',
+    remedy:
+      'Retry after `Retry-After` seconds. Publish in bulk; read what was asked for before asking for more; check the key.',
   },
   too_many_connections: {
     when: 'The process has as many connections as it may have, in all (`CONTROL_MAX_CONNECTIONS`) or from this address (`CONTROL_MAX_CONNECTIONS_PER_ADDRESS`), and works for all of them. The connection is closed.',

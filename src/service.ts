@@ -19,8 +19,10 @@ import { Connections } from './http/connections.js';
 import { affordable } from './http/descriptors.js';
 import { ErrorFilter } from './http/error-filter.js';
 import { InFlight } from './http/in-flight.js';
+import { LargeReads } from './http/large-reads.js';
 import { limitRate } from './http/rate-limit.js';
 import { fastifyAdapter, prepareServer, refuseOtherMethods } from './http/server.js';
+import { reloadCertificate } from './http/tls.js';
 import { systemIds } from './ids.js';
 import { keptRootKey, keptServiceSecret } from './kept-secrets.js';
 import { logMailer, smtpMailer } from './mail.js';
@@ -28,6 +30,7 @@ import { maintenanceOf } from './maintenance.js';
 import { Metrics } from './metrics.js';
 import { emptyFold } from './model/control-fold.js';
 import { nestLogger } from './nest-logger.js';
+import { Places } from './places.js';
 import { Waiters } from './progress/waiters.js';
 import { auditProjection } from './projections/audit.js';
 import { controlProjection } from './projections/control.js';
@@ -40,6 +43,7 @@ import { foldedRetention } from './retention.js';
 import { ServiceSecret } from './service-secret.js';
 import type { Store } from './store.js';
 import { openEmbeddedStore } from './store-embedded.js';
+import { Turns } from './turns.js';
 
 export interface Service {
   readonly url: string;
@@ -88,7 +92,8 @@ async function compose(
   const ids = systemIds(clock);
   const fold = emptyFold();
   const retention = foldedRetention(fold, clock);
-  const store = await openStore(config, retention, clock, logger, started);
+  const turns = new Turns();
+  const store = await openStore(config, retention, clock, logger, started, turns);
   const { log, model, feed } = store;
   const metrics = new Metrics();
   const state = new ControlState(log, fold, config.cluster ? 'shared' : 'alone');
@@ -111,6 +116,7 @@ async function compose(
     runner: new CommandRunner(log, state, config.quotas, clock),
     readiness: new Readiness(store, state, projections, config.roles),
     metrics,
+    turns,
     guesses,
     jobs,
     maintenance: maintenanceOf(store, retention, metrics, clock, logger),
@@ -126,8 +132,9 @@ async function openStore(
   clock: Clock,
   logger: Logger,
   started: AsyncDisposableStack,
+  turns: Turns,
 ): Promise<Store> {
-  if (!cluster) return openEmbeddedStore(dataDir, retention, clock, logger, started);
+  if (!cluster) return openEmbeddedStore(dataDir, retention, clock, logger, started, turns);
   const { openClusterStore } = await import('./store-cluster.js');
   return openClusterStore(cluster, retention, clock, logger, started);
 }
@@ -183,6 +190,7 @@ async function serve(parts: Parts, logger: Logger, started: AsyncDisposableStack
   const inFlight = new InFlight(server);
   const access = new AccessCheck(state, denied, clock, keyHash(parts.rootKey), guesses);
   const routes = prepareServer(server, access, readiness);
+  server.addHook('preHandler', new LargeReads(readPlaces(config)).hook);
   const connections = watchConnections(server.server, parts, logger);
   const app = await NestFactory.create<NestFastifyApplication>(AppModule.of(parts), adapter, {
     logger: nestLogger(logger),
@@ -205,8 +213,27 @@ async function serve(parts: Parts, logger: Logger, started: AsyncDisposableStack
   await app.init();
   refuseOtherMethods(server, routes);
   await app.listen(config.port, config.host);
+  protectTransport(server.server, config, logger);
   const { port } = app.getHttpServer().address() as AddressInfo;
-  return `http://${config.host.includes(':') ? `[${config.host}]` : config.host}:${port}`;
+  const host = config.host.includes(':') ? `[${config.host}]` : config.host;
+  return `${config.tls ? 'https' : 'http'}://${host}:${port}`;
+}
+
+function protectTransport(server: Server, { host, tls }: Config, logger: Logger): void {
+  if (tls) return reloadCertificate(server, tls, logger);
+  const { address } = server.address() as AddressInfo;
+  if (address === '::1' || address.startsWith('127.')) return;
+  logger.warn(
+    { host },
+    'keys and events travel unencrypted: set CONTROL_TLS_CERT_FILE and CONTROL_TLS_KEY_FILE, or let nothing but a proxy with TLS reach this port',
+  );
+}
+
+/** So many organizations may have all their large reads under way at once; more have one each. */
+const ORGS_AT_FULL = 6;
+
+function readPlaces({ readsPerOrg }: Config): Places {
+  return new Places({ perOrg: readsPerOrg, inAll: ORGS_AT_FULL * readsPerOrg });
 }
 
 function watchConnections(server: Server, { config, metrics, ids }: Parts, logger: Logger): Connections {
@@ -218,7 +245,14 @@ function watchConnections(server: Server, { config, metrics, ids }: Parts, logge
       'this process may open too few files for CONTROL_MAX_CONNECTIONS: raise its limit (ulimit -n), or lower the setting',
     );
   }
-  return new Connections(server, { most, mostPerAddress, trustedProxies }, metrics, logger, ids, false);
+  return new Connections(
+    server,
+    { most, mostPerAddress, trustedProxies },
+    metrics,
+    logger,
+    ids,
+    config.tls !== undefined,
+  );
 }
 
 const WAITING_LOG_MS = 5_000;

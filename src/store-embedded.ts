@@ -7,6 +7,7 @@ import { InProcessProgressFeed } from './progress/in-process.js';
 import { EmbeddedReadModel } from './read-model/embedded.js';
 import type { Retention } from './read-model/read-model.js';
 import type { Store } from './store.js';
+import type { Turns } from './turns.js';
 
 /** Two files in the data folder. What it opens is closed with `started`. */
 export async function openEmbeddedStore(
@@ -15,6 +16,7 @@ export async function openEmbeddedStore(
   clock: Clock,
   logger: Logger,
   started: AsyncDisposableStack,
+  turns: Turns,
 ): Promise<Store> {
   preparePrivateFolder(dataDir, logger);
   const log = await EmbeddedEventLog.open({ file: join(dataDir, 'log.db'), clock });
@@ -24,6 +26,7 @@ export async function openEmbeddedStore(
     file,
     logId: log.id,
     retention,
+    turns,
     head: (topic) => log.head(topic),
     onReplaced: (reason) =>
       logger.error({ file, reason, log: log.id }, 'the read model is rebuilt; the old file is kept'),

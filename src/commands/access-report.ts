@@ -8,10 +8,10 @@ import type { Read } from '../model/control-events.js';
 import type { TargetKind } from '../model/permission.js';
 import { orgStream } from '../model/streams.js';
 import { targetLink } from '../model/targets.js';
+import { Places } from '../places.js';
 import { CLOCK, EVENT_LOG } from '../tokens.js';
 import { ControlState } from './control-state.js';
 import { stateAt } from './past-state.js';
-import { Places } from './places.js';
 
 /** Reports on the past at once, in a process: each reads the whole log, and keeps what it found of it. */
 const MOST_AT_ONCE = 2;
@@ -45,7 +45,7 @@ export class ReportAccess extends Query<AccessReport> {
 
 @QueryHandler(ReportAccess)
 export class ReportAccessHandler implements IQueryHandler<ReportAccess> {
-  private readonly places = new Places(MOST_AT_ONCE);
+  private readonly places = new Places({ perOrg: 1, inAll: MOST_AT_ONCE, mostWaiting: 16 });
 
   constructor(
     private readonly state: ControlState,
@@ -64,12 +64,16 @@ export class ReportAccessHandler implements IQueryHandler<ReportAccess> {
   private async past(query: ReportAccess, at: number): Promise<AccessReport> {
     const { org, signal } = query;
     if (at > this.clock.now()) throw validationFailed([{ pointer: '?at', reason: 'may not be in the future' }]);
-    return this.places.run(async () => {
-      signal.throwIfAborted();
-      const read = await stateAt(this.log, org, at, signal);
-      if (!read(orgStream(org))) throw new ControlError('not_found', 'the organization was not there at that time');
-      return reportOn(query, read, new AccessRules(read, org));
-    });
+    return this.places.run(
+      org,
+      async () => {
+        signal.throwIfAborted();
+        const read = await stateAt(this.log, org, at, signal);
+        if (!read(orgStream(org))) throw new ControlError('not_found', 'the organization was not there at that time');
+        return reportOn(query, read, new AccessRules(read, org));
+      },
+      signal,
+    );
   }
 }
 

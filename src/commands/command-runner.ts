@@ -171,8 +171,9 @@ function tooMuchAtOnce({ events }: ControlRecord, cause: ControlError): ControlE
   return new ControlError('conflict', message, { resources }, { cause });
 }
 
-function errorOf({ code, message, faults }: ControlRefusal): ControlError {
-  return faults.length > 0 ? validationFailed(faults) : new ControlError(code, message);
+function errorOf({ code, message, faults, missing }: ControlRefusal): ControlError {
+  if (faults.length > 0) return validationFailed(faults);
+  return new ControlError(code, message, missing && { missing });
 }
 
 /** The answer is what the log has, whichever record of the command that is. */

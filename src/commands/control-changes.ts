@@ -63,7 +63,7 @@ export class ControlChanges {
     commandId = this.commandId(change),
   ): Promise<Change> {
     const { org, by, authority, idempotencyKey, request } = change;
-    const occasion = this.occasion();
+    const occasion = this.occasion(by.link);
     const { events, position } = await this.runner.run({
       id: commandId,
       ...(idempotencyKey !== undefined && { requestHash: hash('sha256', canonicalJson(request?.body ?? null)) }),
@@ -91,10 +91,11 @@ export class ControlChanges {
     return { state, searchable };
   }
 
-  private occasion(): Occasion {
+  private occasion(granter: string | undefined): Occasion {
     const made: string[] = [];
     return {
       at: isoTime(this.clock.now()),
+      granter: granter ?? null,
       id: (n) => {
         while (made.length <= n) made.push(this.ids.next());
         return made[n] ?? '';

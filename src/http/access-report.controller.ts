@@ -20,7 +20,7 @@ function AccessReportOf(kind: Exclude<TargetKind, 'auditctx'>, what: string): Me
   const named = kind === 'user' ? 'e-mail address or identifier' : 'name';
   return applyDecorators(
     Get(`org/:org/${kind}/:ref/-accessreport`),
-    Guarded(onOne(kind, 'view')),
+    Guarded(onOne(kind, 'view'), { large: true }),
     Documented({
       summary: `Tell who may do what to a ${what}, and why; now, or as it was at an instant`,
       path: { ...ORG_PATH, ref: `${named} of the ${what}` },
@@ -63,7 +63,7 @@ export class AccessReportController {
 
   /** Of a context that has no event yet as well: policies may name it before. */
   @Get('audit/org/:org/auditctx/:contextName/-accessreport')
-  @Guarded(onOne('auditctx', 'readAudit'))
+  @Guarded(onOne('auditctx', 'readAudit'), { large: true })
   @Documented({
     summary: 'Tell who may do what to an audit context, and why; now, or as it was at an instant',
     path: { ...ORG_PATH, contextName: 'name of the audit context' },
@@ -87,6 +87,8 @@ export class AccessReportController {
     const { at: text } = checkQuery<AccessReportDto>(reportFaults, request);
     const at = text === undefined ? undefined : parseInstant(text);
     const { target, permissions } = await this.queries.execute(new ReportAccess(kind, org, ref, at, gone(reply)));
+    // A report on the past takes as long as the log is long.
+    await request.server.access.requireStill(request);
     const time = at === undefined ? {} : { at: isoTime(at) };
     sendJson(reply, JSON.stringify({ kind: 'accessreport', target, ...time, permissions }));
   }

@@ -47,6 +47,7 @@ declare module 'fastify' {
     maxBytes?: number;
     unparsed?: boolean;
     bodyOptional?: boolean;
+    large?: boolean;
   }
 }
 
@@ -58,6 +59,8 @@ export interface BodyOptions {
   readonly unparsed?: boolean;
   /** The body may be left out, as that of every DELETE. */
   readonly bodyOptional?: boolean;
+  /** Whether it is one of the organization's large reads (`large-reads.ts`): by default where it shows some resources of many. */
+  readonly large?: boolean;
 }
 
 /** Declares who may call the route, and what its body may be. A route without it stops the start. */
@@ -188,8 +191,8 @@ export class AccessCheck {
   }
 
   /**
-   * For each further page of an answer: rejects as a request would be refused now, also if the caller may see less than
-   * when it began.
+   * For each further page of an answer, and for one that took long: rejects as a request would be refused now, also if the
+   * caller may see less than when it began.
    */
   async requireStill(request: FastifyRequest): Promise<void> {
     const { standing, log } = request;
@@ -198,7 +201,10 @@ export class AccessCheck {
       request.standing = await this.authorities.requireWhole(standing);
     } catch (error) {
       const { code } = error as Partial<ControlError>;
-      log.warn({ code, principal: standing.principal.link }, 'an answer was cut: the caller may not read on');
+      log.warn(
+        { code, principal: standing.principal.link },
+        'an answer was not given to its end: the caller may not read on',
+      );
       throw error;
     }
   }

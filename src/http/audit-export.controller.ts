@@ -10,7 +10,7 @@ import { AuditFilterDto } from './dto/audit-list.js';
 import { compileShape } from './dto/compiled.js';
 import { eventTimes } from './event-times.js';
 import { checkQuery } from './request-faults.js';
-import { sendStreamed } from './streamed.js';
+import { pieces, sendStreamed } from './streamed.js';
 
 const filterFaults = compileShape(AuditFilterDto);
 
@@ -59,33 +59,20 @@ async function* lines(
 ): AsyncGenerator<string> {
   let { cursor } = first;
   let count = 0;
-  const pieces = async function* ({ items }: ExportPage) {
-    for (const piece of piecesOf(items)) {
+  // A page of large events is many pieces: what was handed over can no longer be held back.
+  const piecesOf = async function* ({ items }: ExportPage) {
+    for (const piece of pieces(items.map((item) => `${item}\n`))) {
       await stillAllowed();
       yield piece;
     }
   };
-  yield* pieces(first);
+  yield* piecesOf(first);
   count += first.items.length;
   for await (const page of rest) {
-    yield* pieces(page);
+    yield* piecesOf(page);
     count += page.items.length;
     cursor = page.cursor;
   }
   await stillAllowed();
   yield `${JSON.stringify({ kind: 'exportend', count, cursor })}\n`;
-}
-
-/** A page of large events is many pieces: what was handed over can no longer be held back. */
-const PIECE_CHARACTERS = 64 * 1024;
-
-function* piecesOf(items: readonly string[]): Generator<string> {
-  let piece = '';
-  for (const item of items) {
-    piece += `${item}\n`;
-    if (piece.length < PIECE_CHARACTERS) continue;
-    yield piece;
-    piece = '';
-  }
-  if (piece !== '') yield piece;
 }

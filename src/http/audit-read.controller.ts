@@ -11,6 +11,7 @@ import { compileShape } from './dto/compiled.js';
 import { eventEnvelope, eventsEnvelope, type Link } from './envelope.js';
 import { eventTimes } from './event-times.js';
 import { checkQuery, noParameters } from './request-faults.js';
+import { sendJsonTexts } from './streamed.js';
 
 const ORG = 'name of the organization';
 
@@ -36,7 +37,7 @@ export class AuditReadController {
   }
 
   @Get('id/:id')
-  @Guarded(onSome('auditctx', 'readAudit'))
+  @Guarded(onSome('auditctx', 'readAudit'), { large: false })
   @Documented({
     summary: 'Read one audit event',
     path: { org: ORG, id: 'identifier of the event' },
@@ -103,7 +104,7 @@ export class AuditReadController {
     );
     const start = cursor === undefined && last === undefined ? { page: page ?? '1' } : {};
     const query = { ...fixed, ...parameters, ...start, pageSize, order };
-    sendJson(reply, eventsEnvelope(found.items, query, listLinks(path, { ...parameters }, found)));
+    sendJsonTexts(reply, eventsEnvelope(found.items, query, listLinks(path, { ...parameters }, found)));
   }
 }
 

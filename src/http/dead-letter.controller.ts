@@ -1,6 +1,6 @@
-import { Controller, Get, HttpCode, Post, Req } from '@nestjs/common';
+import { Controller, Get, HttpCode, Post, Req, Res } from '@nestjs/common';
 import { CommandBus } from '@nestjs/cqrs';
-import type { FastifyRequest } from 'fastify';
+import type { FastifyReply, FastifyRequest } from 'fastify';
 import { isoTime } from '../clock.js';
 import { type DeadLetterPage, ListDeadLetters, type ListedLetter } from '../commands/dead-letter-list.js';
 import { ReplayDeadLetters } from '../commands/dead-letter-replay.js';
@@ -9,8 +9,9 @@ import { Guarded } from './access.js';
 import { Documented } from './documented.js';
 import { compileShape } from './dto/compiled.js';
 import { DeadLetterListDto, ReplayDto } from './dto/maintenance.js';
-import type { Link } from './envelope.js';
+import { type Link, withCommas } from './envelope.js';
 import { checkOptionalBody, checkQuery, noParameters } from './request-faults.js';
+import { sendJsonTexts } from './streamed.js';
 
 const listFaults = compileShape(DeadLetterListDto);
 const replayFaults = compileShape(ReplayDto);
@@ -23,14 +24,14 @@ export class DeadLetterController {
   constructor(private readonly commands: CommandBus) {}
 
   @Get()
-  @Guarded('root')
+  @Guarded('root', { large: true })
   @Documented({
     summary: 'List the dead letters: where each record stands, why it cannot be indexed, and whether it was replayed',
     query: DeadLetterListDto,
     answers: { 200: 'DeadLetterList' },
     errors: ['validation_failed', 'invalid_cursor', 'log_unavailable'],
   })
-  async list(@Req() request: FastifyRequest): Promise<unknown> {
+  async list(@Req() request: FastifyRequest, @Res() reply: FastifyReply): Promise<void> {
     const query = checkQuery<DeadLetterListDto>(listFaults, request);
     const { limit = PAGE_SIZE, cursor, open, raw } = query;
     const page = await this.commands.execute(
@@ -41,7 +42,13 @@ export class DeadLetterController {
         ...(cursor !== undefined && { cursor }),
       }),
     );
-    return { kind: 'list', itemKind: 'deadletter', items: page.items.map(letterBody), links: linksOf(query, page) };
+    const items = page.items.map((letter) => JSON.stringify(letterBody(letter)));
+    const links = JSON.stringify(linksOf(query, page));
+    sendJsonTexts(reply, [
+      '{"kind":"list","itemKind":"deadletter","items":[',
+      ...withCommas(items),
+      `],"links":${links}}`,
+    ]);
   }
 
   /** The records are appended to their topic once more, byte for byte, and taken up by the rules of today. */

@@ -5,16 +5,20 @@ export interface Link {
 }
 
 /**
- * The audit query result envelope of the specification. Items are JSON texts and are put in as they are, so that what
- * was recorded comes back digit for digit.
+ * The audit query result envelope of the specification, in parts. Items are JSON texts and are put in as they are, so that
+ * what was recorded comes back digit for digit.
  */
 export function eventsEnvelope(
   items: readonly string[],
   query: Readonly<Record<string, string>>,
   links: readonly Link[],
-): string {
+): string[] {
   const head = '{"kind":"queryresult","itemKind":"auditevent","items":[';
-  return `${head}${items.join(',')}],"query":${JSON.stringify(query)},"links":${JSON.stringify(links)}}`;
+  return [head, ...withCommas(items), `],"query":${JSON.stringify(query)},"links":${JSON.stringify(links)}}`];
+}
+
+export function withCommas(items: readonly string[]): string[] {
+  return items.flatMap((item, at) => (at === 0 ? [item] : [',', item]));
 }
 
 export function eventEnvelope(item: string, query: Readonly<Record<string, string>>, links: readonly Link[]): string {

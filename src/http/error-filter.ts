@@ -1,7 +1,14 @@
 import { type ArgumentsHost, Catch, type ExceptionFilter } from '@nestjs/common';
 import type { FastifyReply, FastifyRequest } from 'fastify';
+import type { ControlError } from '../errors.js';
 import type { Metrics } from '../metrics.js';
 import { errorBody, errorHeaders, toControlError } from './error-body.js';
+
+/** What the refusal of a change says that the caller lacks: auditors are told of it. */
+function missingOf({ code, details }: ControlError): FastifyRequest['missing'] {
+  if (code !== 'forbidden') return null;
+  return (details as { readonly missing?: FastifyRequest['missing'] }).missing ?? null;
+}
 
 /** Every error of a request leaves through here, whoever threw it. */
 @Catch()
@@ -17,6 +24,7 @@ export class ErrorFilter implements ExceptionFilter {
     const error = toControlError(thrown);
     const body = errorBody(error, request.id);
     this.metrics.rejected(error.code);
+    request.missing ??= missingOf(error);
     if (body.status >= 500) request.log.error({ err: error, code: error.code }, 'request failed');
     if (reply.sent) return;
     reply.header('x-request-id', request.id);

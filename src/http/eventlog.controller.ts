@@ -11,8 +11,8 @@ import { EventLogDto } from './dto/eventlog.js';
 import { eventsEnvelope, type Link } from './envelope.js';
 import { eventTimes } from './event-times.js';
 import { checkQuery } from './request-faults.js';
-import { sendJson } from './resource-answers.js';
 import { ORG_PATH, type RefPath } from './resources.js';
+import { sendJsonTexts } from './streamed.js';
 
 const logFaults = compileShape(EventLogDto);
 
@@ -22,7 +22,7 @@ function EventLogOf(kind: LoggedKind, what: string): MethodDecorator {
   const named = kind === 'user' ? 'e-mail address' : 'name';
   return applyDecorators(
     Get(`${kind}/:ref/-eventlog`),
-    Guarded(onOne(kind, 'view')),
+    Guarded(onOne(kind, 'view'), { large: true }),
     Documented({
       summary: `List what happened to a ${what}, newest first; also when it is deleted`,
       path: {
@@ -85,7 +85,7 @@ export class EventLogController {
     const start = cursor === undefined ? { page: page ?? '1' } : {};
     const query = { resourceId, ...parameters, ...start, pageSize };
     const path = `${linkTo(org, kind, ref)}/-eventlog`;
-    sendJson(reply, eventsEnvelope(items, query, linksOf(path, { ...parameters }, next)));
+    sendJsonTexts(reply, eventsEnvelope(items, query, linksOf(path, { ...parameters }, next)));
   }
 }
 

@@ -132,6 +132,7 @@ export class InvitationController {
       answers: { 201: 'NewUser', 202: 'NewUser' },
       headers: { location: 'the path of the user', etag: 'its version' },
       errors: [
+        'forbidden',
         'not_found',
         'already_exists',
         'quota_exceeded',

@@ -3,7 +3,9 @@ import type { Changed } from '../commands/control-changes.js';
 import type { Read, States } from '../model/control-events.js';
 import { type View, type ViewKind, viewOf } from '../model/views.js';
 import type { ResourcePage } from '../queries/resource-list.js';
+import { withCommas } from './envelope.js';
 import { entityTag } from './preconditions.js';
+import { sendJsonTexts } from './streamed.js';
 
 /** 201 when reads show the resource; 202 when it is made, but the wait for the views ran out. */
 export function sendCreated<Kind extends ViewKind>(
@@ -59,7 +61,7 @@ export function sendList(
   const head = JSON.stringify({ kind: 'list', itemKind }).slice(0, -1);
   const shown = fetch === 'items' ? items : items.map((item) => JSON.stringify(hrefOf(JSON.parse(item))));
   reply.code(200);
-  sendJson(reply, `${head},"items":[${shown.join(',')}],"links":${JSON.stringify(links)}}`);
+  sendJsonTexts(reply, [`${head},"items":[`, ...withCommas(shown), `],"links":${JSON.stringify(links)}}`]);
 }
 
 export function sendJson(reply: FastifyReply, text: string): void {

@@ -1,4 +1,4 @@
-import { type IncomingMessage, METHODS } from 'node:http';
+import { type IncomingMessage, METHODS, type ServerOptions } from 'node:http';
 import { FastifyAdapter } from '@nestjs/platform-fastify';
 import {
   type FastifyHttpOptions,
@@ -18,6 +18,7 @@ import { addressOf } from './caller.js';
 import type { ErrorFilter } from './error-filter.js';
 import { ambiguousFraming, refusedCharset } from './framing.js';
 import { keepOutOfFrames, SAFE_HEADERS } from './safe-headers.js';
+import { secureOptions } from './tls.js';
 import { refuseUnparsed } from './unparsed.js';
 
 declare module 'fastify' {
@@ -39,6 +40,14 @@ const HEADERS_MS = 10_000;
 /** A client that takes nothing of its answer for so long is given up. */
 const STALLED_MS = 60_000;
 
+const NODE_OPTIONS: ServerOptions = {
+  maxHeaderSize: MAX_HEADER_BYTES,
+  headersTimeout: HEADERS_MS,
+  connectionsCheckingInterval: 2_000,
+  // Checked with the other headers, and answered with the Error body.
+  requireHostHeader: false,
+};
+
 /** Fastify, set up so that every answer it gives by itself is an Error body as well. */
 export function fastifyAdapter(config: Config, logger: Logger, ids: Ids, errors: ErrorFilter): FastifyAdapter {
   const options: FastifyHttpOptions<RawServerDefault> & { skipMiddie: boolean } = {
@@ -53,13 +62,7 @@ export function fastifyAdapter(config: Config, logger: Logger, ids: Ids, errors:
     clientErrorHandler: (error, socket) => refuseUnparsed(error, socket, ids),
     keepAliveTimeout: 75_000,
     bodyLimit: EVENT_BYTES,
-    http: {
-      maxHeaderSize: MAX_HEADER_BYTES,
-      headersTimeout: HEADERS_MS,
-      connectionsCheckingInterval: 2_000,
-      // Checked with the other headers, and answered with the Error body.
-      requireHostHeader: false,
-    },
+    ...(config.tls ? { https: { ...NODE_OPTIONS, ...secureOptions(config.tls) } } : { http: NODE_OPTIONS }),
     routerOptions: { maxParamLength: MAX_PARAM_LENGTH },
     frameworkErrors: (error, request, reply) => errors.send(error, request, reply),
     skipMiddie: true,

@@ -22,6 +22,7 @@ export const STATUSES: Readonly<Record<ErrorCode, number>> = {
   uri_too_long: 414,
   unsupported_media_type: 415,
   headers_too_large: 431,
+  too_costly: 422,
   rate_limited: 429,
   dead_lettered: 500,
   internal: 500,
@@ -36,7 +37,7 @@ export const STATUSES: Readonly<Record<ErrorCode, number>> = {
 
 /** Seconds after which a refused request may be tried again. */
 export function retryAfter(code: ErrorCode): number | undefined {
-  return STATUSES[code] === 503 ? 1 : undefined;
+  return STATUSES[code] === 503 || STATUSES[code] === 429 ? 1 : undefined;
 }
 
 /** The code of an error that a library reports by its status alone. */

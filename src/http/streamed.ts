@@ -1,4 +1,4 @@
-import type { Readable } from 'node:stream';
+import { Readable } from 'node:stream';
 import type { FastifyReply } from 'fastify';
 import type { Readiness } from '../readiness.js';
 
@@ -18,11 +18,47 @@ export function sendStreamed(reply: FastifyReply, stream: Readable, readiness: R
   const watch = setInterval(() => {
     const now = performance.now();
     const bytes = raw.socket?.bytesWritten ?? 0;
-    if (bytes !== taken) since = now;
+    // Where nothing waits to be taken, it is this process that is slow.
+    if (bytes !== taken || raw.writableLength === 0) since = now;
     taken = bytes;
     if (readiness.isStopping) raw.destroy(new Error('the process stops'));
     else if (now - since > STALLED_MS) raw.destroy(new Error('the client reads no more'));
   }, LOOK_MS);
   raw.once('close', () => clearInterval(watch));
   reply.send(stream);
+}
+
+/** A larger answer is streamed; a smaller one is sent whole, with its length. */
+const STREAMED_BYTES = 1024 * 1024;
+const PIECE_CHARACTERS = 64 * 1024;
+
+/**
+ * Sends texts one after the other as one JSON document, as fast as the client takes it. Empties the list, so that what was
+ * sent needs no memory any more.
+ */
+export function sendJsonTexts(reply: FastifyReply, texts: string[]): void {
+  const bytes = texts.reduce((sum, text) => sum + Buffer.byteLength(text), 0);
+  reply.header('content-type', 'application/json; charset=utf-8');
+  if (bytes < STREAMED_BYTES) reply.send(texts.join(''));
+  else reply.send(Readable.from(whileAllowed(reply, pieces(texts)), { objectMode: false }));
+}
+
+/** What waits for a slow client is held back from one that is no longer allowed to have it. */
+async function* whileAllowed({ request }: FastifyReply, texts: Iterable<string>): AsyncGenerator<string> {
+  for (const text of texts) {
+    await request.server.access.requireStill(request);
+    yield text;
+  }
+}
+
+/** The texts in pieces that a connection takes well; empties the list meanwhile. */
+export function* pieces(texts: string[]): Generator<string> {
+  let piece = '';
+  for (let at = 0; at < texts.length; at += 1) {
+    piece += texts[at];
+    texts[at] = '';
+    if (piece.length < PIECE_CHARACTERS && at < texts.length - 1) continue;
+    yield piece;
+    piece = '';
+  }
 }

@@ -10,7 +10,8 @@ const LINGER_MS = 1_000;
 
 /** Answers what is not HTTP, or was not whole in time, before there is a request that could be answered. */
 export function refuseUnparsed(error: ConnectionError, socket: Socket, ids: Ids): void {
-  if (error.code === 'ECONNRESET' || !socket.writable) {
+  // What is neither the parser's fault nor the server's came of the connection, or of its TLS: nobody could read an answer.
+  if (!/^(HPE|ERR_HTTP)_/.test(error.code) || !socket.writable) {
     socket.destroy();
     return;
   }

@@ -1,12 +1,12 @@
 import type { Read } from './control-events.js';
-import { type GroupState, groupLink } from './group.js';
-import { parseLink } from './links.js';
+import type { GroupState } from './group.js';
+import { linkTo, parseLink } from './links.js';
 import { memberCandidate } from './members.js';
 import { implied, type PermissionName, permissionsOn, type TargetKind } from './permission.js';
-import { type PolicyState, policyLink } from './policy.js';
+import type { PolicyState } from './policy.js';
 import { type Candidate, compareText, matches } from './query.js';
 import { keyStream, serviceAccountStream, userStream } from './streams.js';
-import { type UserState, userLink } from './user.js';
+import type { UserState } from './user.js';
 import { viewOf } from './views.js';
 
 /** Who a request speaks for. */
@@ -62,7 +62,8 @@ export interface PermissionReport {
   readonly bindings: readonly Grant[];
 }
 
-interface PolicyBinding {
+/** What a policy gives to one of its principals. */
+export interface PolicyBinding {
   readonly policy: PolicyState;
   readonly permissions: readonly string[];
 }
@@ -83,6 +84,8 @@ export class AccessRules {
   private readonly groups = new Map<string, GroupState>();
   private readonly groupsByMember = new Map<string, GroupState[]>();
   private readonly queryGroups: readonly GroupState[];
+  /** Those that policies name: what the others match gives nothing. */
+  private readonly namedQueryGroups: readonly GroupState[];
   /** By principal: itself and the groups that it belongs to. */
   private readonly names = new Map<string, ReadonlySet<string>>();
   private readonly reaches = new Map<string, Reach>();
@@ -100,10 +103,11 @@ export class AccessRules {
       }
     }
     for (const group of read.all('group', org)) {
-      this.groups.set(groupLink(org, group.name), group);
+      this.groups.set(linkTo(org, 'group', group.name), group);
       for (const link of group.memberLinks) addTo(this.groupsByMember, link, group);
     }
     this.queryGroups = [...this.groups.values()].filter(({ memberQuery }) => memberQuery);
+    this.namedQueryGroups = this.queryGroups.filter(({ name }) => this.bindings.has(linkTo(org, 'group', name)));
   }
 
   /** Where the principal has the permission on resources of the kind. */
@@ -118,7 +122,7 @@ export class AccessRules {
 
   private findReach(names: ReadonlySet<string>, kind: TargetKind, permission: PermissionName): Reach {
     const links = new Set<string>();
-    for (const { policy, permissions } of [...names].flatMap((name) => this.bindings.get(name) ?? [])) {
+    for (const { policy, permissions } of [...names].flatMap((name) => this.bindingsOf(name))) {
       if (policy.targetKind !== kind && policy.targetKind !== '*') continue;
       if (!implied(kind, permissions).includes(permission)) continue;
       if (policy.target === 'all') return 'all';
@@ -127,14 +131,20 @@ export class AccessRules {
     return links.size > 0 ? links : NOWHERE;
   }
 
-  private namesOf(principal: string): ReadonlySet<string> {
+  /** What policies give to the user, group or service account of this link under its own name. */
+  bindingsOf(link: string): readonly PolicyBinding[] {
+    return this.bindings.get(link) ?? [];
+  }
+
+  /** The names under which policies give the principal something: its own link, and those of its groups. */
+  namesOf(principal: string): ReadonlySet<string> {
     const known = this.names.get(principal);
     if (known) return known;
     const linked = this.groupsByMember.get(principal) ?? [];
-    const user = this.queryGroups.length > 0 ? this.userAt(principal) : undefined;
+    const user = this.namedQueryGroups.length > 0 ? this.userAt(principal) : undefined;
     const candidate = user && this.candidateOf(user);
-    const matched = candidate ? this.queryGroups.filter((group) => isMatched(group, candidate)) : [];
-    const found = new Set([principal, ...[...linked, ...matched].map(({ name }) => groupLink(this.org, name))]);
+    const matched = candidate ? this.namedQueryGroups.filter((group) => isMatched(group, candidate)) : [];
+    const found = new Set([principal, ...[...linked, ...matched].map(({ name }) => linkTo(this.org, 'group', name))]);
     this.names.set(principal, found);
     return found;
   }
@@ -145,7 +155,7 @@ export class AccessRules {
   }
 
   private candidateOf(user: UserState): Candidate {
-    const groups = this.groupsByMember.get(userLink(this.org, user.email)) ?? [];
+    const groups = this.groupsByMember.get(linkTo(this.org, 'user', user.email)) ?? [];
     return memberCandidate(this.org, viewOf('user', user, this.read), (group) =>
       groups.some(({ name }) => name === group),
     );
@@ -169,7 +179,12 @@ export class AccessRules {
       // Who belongs to several groups of a binding has it from each of them in the same way.
       const grants = new Map<string, Grant>();
       for (const { link, via } of principalLinks.flatMap((one) => this.principalsOf(one))) {
-        const grant = { principalLink: link, policyLink: policyLink(this.org, policy.name), via, grantedPermissions };
+        const grant = {
+          principalLink: link,
+          policyLink: linkTo(this.org, 'policy', policy.name),
+          via,
+          grantedPermissions,
+        };
         grants.set(`${via} ${link}`, grant);
       }
       return [...grants.values()];
@@ -197,7 +212,7 @@ export class AccessRules {
     for (const user of found.size > 0 ? this.read.all('user', this.org) : []) {
       const candidate = this.candidateOf(user);
       for (const group of this.queryGroups) {
-        if (isMatched(group, candidate)) found.get(group.name)?.push(userLink(this.org, user.email));
+        if (isMatched(group, candidate)) found.get(group.name)?.push(linkTo(this.org, 'user', user.email));
       }
     }
     return found;

@@ -7,7 +7,7 @@ import { authzStream } from './streams.js';
 import { userLink } from './user.js';
 
 /** A permission that a request needs, and on what. */
-export interface Need {
+interface Need {
   readonly kind: TargetKind;
   readonly permission: PermissionName;
   /** `all`: on every resource of the kind; `some`: on any of them; else on the one with this reference. */
@@ -44,10 +44,13 @@ export function judge(authority: Authority, read: Read, rules: () => AccessRules
   if (!principal) return { refused: 'unauthenticated', reach: 'all' };
   const { org, needs } = authority;
   if (principal.org !== org) return { principal, refused: 'forbidden', reach: 'all' };
-  const reaches = needs.map(({ kind, permission }) => rules().reach(principal.link, kind, permission));
-  const [reach = 'all'] = reaches;
-  const holds = needs.every((need, index) => reachesIt(read, org, need, reaches[index] ?? 'all'));
-  return holds ? { principal, reach } : { principal, refused: 'forbidden', reach };
+  let first: Reach | undefined;
+  for (const need of needs) {
+    const reach = rules().reach(principal.link, need.kind, need.permission);
+    first ??= reach;
+    if (!reachesIt(read, org, need, reach)) return { principal, refused: 'forbidden', reach: first };
+  }
+  return { principal, reach: first ?? 'all' };
 }
 
 function reachesIt(read: Read, org: string, { kind, on }: Need, reach: Reach): boolean {

@@ -1,11 +1,12 @@
 import { authzChanged } from './authz.js';
 import { canonicalJson } from './canonical-json.js';
 import type { ControlEvent, Read } from './control-events.js';
+import { refuseGrants } from './grants.js';
 import { linkTo } from './links.js';
+import { type MemberQuery, selfSetFaults } from './member-query.js';
 import { checkMemberLinks, MOST_MEMBERS } from './members.js';
-import { policiesWithout } from './policy.js';
+import { isPrincipal, policiesWithout } from './policy.js';
 import { checkPrecondition, type Identity, ofSameResource, type Precondition } from './precondition.js';
-import type { QuerySpec } from './query.js';
 import { ControlRefusal } from './refusal.js';
 import {
   auditIds,
@@ -18,13 +19,6 @@ import {
   revised,
 } from './resource.js';
 import { groupStream } from './streams.js';
-
-/** Who is a member besides those that are linked: whoever matches at the moment. */
-export interface MemberQuery {
-  readonly kind: 'user';
-  readonly fetch: 'items';
-  readonly spec: QuerySpec;
-}
 
 /** What a caller says of a group. */
 export interface GroupDocument {
@@ -61,7 +55,12 @@ export function decideCreateGroup(read: Read, command: CreateGroup): ControlEven
   if (read(groupStream(org, name))) throw new ControlRefusal('already_exists', `a group named ${name} exists`);
   const memberLinks = checkMemberLinks(read, org, document.memberLinks);
   const data: GroupState = { ...begun(id(0), at), org, name, origin: 'default', ...document, memberLinks };
-  return [{ type: 'group-created', stream: groupStream(org, name), auditId: id(1), data }, authzChanged(org)];
+  const events: ControlEvent[] = [
+    { type: 'group-created', stream: groupStream(org, name), auditId: id(1), data },
+    authzChanged(org),
+  ];
+  refuseGrants(read, command, events);
+  return events;
 }
 
 export interface EditGroup extends Occasion {
@@ -80,14 +79,26 @@ export function decideEditGroup(read: Read, command: EditGroup): ControlEvent[] 
   checkPrecondition(expected, before.version);
   const document = ofSameResource(identity, before, () => {
     const sound = revise(documentOf(before));
-    return { ...sound, memberLinks: checkMemberLinks(read, org, sound.memberLinks, before.memberLinks) };
+    const memberLinks = checkMemberLinks(read, org, sound.memberLinks, before.memberLinks);
+    refuseSelfSet(read, before, sound.memberQuery);
+    return { ...sound, memberLinks };
   });
   refuseBuiltinTags(document.tags, before.tags);
   const { memberQuery: _memberQuery, ...kept } = before;
   const after = revised<GroupState>(before, { ...kept, ...document }, at);
   if (!after) return [];
   refuseNoSuperuser(before, after);
-  return [groupEdited(after, id(0), memberAction(before, after)), authzChanged(org)];
+  const events = [groupEdited(after, id(0), memberAction(before, after)), authzChanged(org)];
+  refuseGrants(read, command, events);
+  return events;
+}
+
+/** A query from before there was this rule may stay as it is: else nobody could be taken out of the group. */
+function refuseSelfSet(read: Read, before: GroupState, query: MemberQuery | undefined): void {
+  const faults = selfSetFaults(query);
+  if (faults.length === 0 || canonicalJson(query) === canonicalJson(before.memberQuery ?? null)) return;
+  if (!isPrincipal(read, before.org, groupLink(before.org, before.name))) return;
+  throw new ControlRefusal('validation_failed', 'members would let themselves in', faults);
 }
 
 export interface DeleteGroup extends Occasion {
@@ -103,11 +114,14 @@ export function decideDeleteGroup(read: Read, command: DeleteGroup): ControlEven
   checkPrecondition(expected, before.version);
   if (before.origin === 'builtin') throw new ControlRefusal('builtin_resource', `the group ${name} cannot be deleted`);
   const nextId = auditIds(command);
-  return [
+  const events: ControlEvent[] = [
     { type: 'group-deleted', stream: groupStream(org, name), auditId: nextId(), data: before },
     ...policiesWithout(read, org, groupLink(org, name), at, nextId),
     authzChanged(org),
   ];
+  // Who was in it may match the query of another: one of those that are not in this.
+  refuseGrants(read, command, events);
+  return events;
 }
 
 function existingGroup(read: Read, org: string, name: string): GroupState {

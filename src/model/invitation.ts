@@ -1,6 +1,8 @@
 import { authzChanged } from './authz.js';
 import type { ControlEvent, Read } from './control-events.js';
-import { type GroupState, joined } from './group.js';
+import type { Given } from './given.js';
+import { missingFor, NOBODY, refusalOf } from './grants.js';
+import { type GroupState, groupLink, joined } from './group.js';
 import { keyIssued } from './key.js';
 import { linkTo } from './links.js';
 import { checkPrecondition, type Precondition } from './precondition.js';
@@ -22,6 +24,11 @@ export interface InvitationState {
   /** Name of the group to join, and its id: one that is made anew under the name is another. */
   readonly group?: string;
   readonly groupId?: string;
+  /**
+   * Link of who sent it, and so gives what joining gives. Absent where it was sent before this was recorded: such an
+   * invitation makes a user, but gives nothing.
+   */
+  readonly inviter?: string;
   readonly codeHash: string;
   readonly expires: string;
   readonly version: number;
@@ -48,7 +55,7 @@ export interface InviteUsers extends Occasion {
  * sent to an address only the last counts.
  */
 export function decideInviteUsers(read: Read, command: InviteUsers): ControlEvent[] {
-  const { org, invited, at } = command;
+  const { org, invited, at, granter } = command;
   const group = command.group === undefined ? undefined : joinableGroup(read, org, command.group);
   const nextId = auditIds(command);
   const events = invited.flatMap(({ email, codeHash }): ControlEvent[] => {
@@ -58,6 +65,7 @@ export function decideInviteUsers(read: Read, command: InviteUsers): ControlEven
       org,
       email,
       ...(group && { group: group.name, groupId: group.id }),
+      ...(granter !== null && { inviter: granter }),
       codeHash,
       expires: new Date(Date.parse(at) + INVITATION_DAYS * DAY_MS).toISOString(),
     };
@@ -67,8 +75,35 @@ export function decideInviteUsers(read: Read, command: InviteUsers): ControlEven
       { type: 'invitation-created', stream, auditId: nextId(), data, action: 'invite' },
     ];
   });
+  if (events.length === 0) return [];
+  if (granter !== null) refuseInviting(read, command, granter, group);
   // Which invitations an address has is read from all of the organization.
-  return events.length > 0 ? [...events, authzChanged(org)] : [];
+  return [...events, authzChanged(org)];
+}
+
+/** Refuses what the acceptances would be refused, as far as it is known before the users choose their names. */
+function refuseInviting(read: Read, command: InviteUsers, granter: string, group: GroupState | undefined): void {
+  const { org, invited, at, id } = command;
+  const emails = invited.map(({ email }) => email).filter((email) => !read(userStream(org, email)));
+  const accepted = emails.map((email): ControlEvent => {
+    const data = newUser(org, email, email, begun(id(0), at));
+    return { type: 'user-created', stream: userStream(org, email), auditId: data.id, data };
+  });
+  const links = emails.map((email) => userLink(org, email));
+  const joint = group ? withMembers(group, links, id(0)) : [];
+  const missing = missingFor(read, org, granter, [...accepted, ...joint], neededToInvite(org, group));
+  if (missing) throw refusalOf(read, org, granter, missing, 'which the invitation needs');
+}
+
+function withMembers(group: GroupState, links: readonly string[], auditId: string): readonly ControlEvent[] {
+  const data = { ...group, memberLinks: [...group.memberLinks, ...links] };
+  return [{ type: 'group-edited', stream: groupStream(group.org, group.name), auditId, data }];
+}
+
+/** What the inviter must be allowed to do, besides having what the group gives. */
+function neededToInvite(org: string, group: GroupState | undefined): readonly Given[] {
+  const invite: Given = { kind: 'user', permissions: ['invite'], targets: 'all' };
+  return group ? [invite, { kind: 'group', permissions: ['edit'], targets: [groupLink(org, group.name)] }] : [invite];
 }
 
 function joinableGroup(read: Read, org: string, name: string): GroupState {
@@ -86,7 +121,8 @@ function withdrawn(data: InvitationState, auditId: string, action: 'accept' | 'r
   return { type: 'invitation-deleted', stream: invitationStream(data.org, data.id), auditId, data, action };
 }
 
-export interface AcceptInvitation extends Occasion {
+/** What it gives is given by the inviter. */
+export interface AcceptInvitation extends Omit<Occasion, 'granter'> {
   readonly org: string;
   readonly invitation: string;
   readonly codeHash: string;
@@ -109,27 +145,47 @@ export function decideAcceptInvitation(read: Read, command: AcceptInvitation): C
   }
   const { email } = invitation;
   if (read(userStream(org, email))) throw new ControlRefusal('already_exists', 'the user is a member already');
-  const user: UserState = {
-    ...begun(id(0), at),
-    org,
-    name,
-    email,
-    idp: INVITED_IDP,
-    description: name,
-    tags: {},
-  };
+  const user = newUser(org, email, name, begun(id(0), at));
   const link = userLink(org, email);
   const nextId = auditIds(command, 2);
   const key = { id: id(1), org, principal: link, description: 'first key', issued: at };
-  return [
+  const group = groupOf(read, invitation);
+  const events: ControlEvent[] = [
     { type: 'user-created', stream: userStream(org, email), auditId: nextId(), data: user },
     keyIssued(keyHash, key, nextId()),
     ...invitationsTo(read, org, email).map((each) =>
       withdrawn(each, nextId(), each.id === invitationId ? 'accept' : 'revoke'),
     ),
-    ...joined(groupOf(read, invitation), link, at, nextId),
+    ...joined(group, link, at, nextId),
     authzChanged(org),
   ];
+  refuseAcceptance(read, invitation, group, events);
+  return events;
+}
+
+function newUser(
+  org: string,
+  email: string,
+  name: string,
+  resource: Pick<UserState, 'id' | 'version' | 'created' | 'lastModified'>,
+): UserState {
+  return { ...resource, org, name, email, idp: INVITED_IDP, description: name, tags: {} };
+}
+
+/** The inviter must still be allowed to invite, and to give what joining gives. The user learns only whom to ask. */
+function refuseAcceptance(
+  read: Read,
+  { org, inviter }: InvitationState,
+  group: GroupState | undefined,
+  events: readonly ControlEvent[],
+): void {
+  const needed = inviter === undefined ? [] : neededToInvite(org, group);
+  if (!missingFor(read, org, inviter ?? NOBODY, events, needed)) return;
+  throw new ControlRefusal(
+    'forbidden',
+    'who sent the invitation may not give any more what it promises, or what joining would give; ' +
+      `ask an administrator of ${org} for another invitation`,
+  );
 }
 
 function groupOf(read: Read, { org, group, groupId }: InvitationState): GroupState | undefined {

@@ -1,7 +1,10 @@
 import { authzChanged } from './authz.js';
 import { canonicalJson } from './canonical-json.js';
 import type { ControlEvent, Read } from './control-events.js';
+import { isGivenMore } from './given.js';
+import { refuseGrants } from './grants.js';
 import { linkTo, parseLink } from './links.js';
+import { selfSetReason } from './member-query.js';
 import { permissionsOn, TARGET_KINDS, type TargetKind } from './permission.js';
 import { checkPrecondition, type Identity, ofSameResource, type Precondition } from './precondition.js';
 import { type FindUser, principalLink, usersOf } from './principals.js';
@@ -16,7 +19,7 @@ import {
   refuseBuiltinTags,
   revised,
 } from './resource.js';
-import { policyStream } from './streams.js';
+import { groupStream, policyStream } from './streams.js';
 import { targetLink } from './targets.js';
 
 export const MOST_BINDINGS = 50;
@@ -51,7 +54,7 @@ export interface PolicyState extends Resource, PolicyDocument {
 
 export type PolicyEvent = ResourceEvent<'policy', PolicyState>;
 
-export function policyLink(org: string, name: string): string {
+function policyLink(org: string, name: string): string {
   return linkTo(org, 'policy', name);
 }
 
@@ -66,7 +69,12 @@ export function decideCreatePolicy(read: Read, command: CreatePolicy): ControlEv
   refuseBuiltinTags(document.tags);
   if (read(policyStream(org, name))) throw new ControlRefusal('already_exists', `a policy named ${name} exists`);
   const data: PolicyState = { ...begun(id(0), at), org, name, origin: 'default', ...checked(read, org, document) };
-  return [{ type: 'policy-created', stream: policyStream(org, name), auditId: id(1), data }, authzChanged(org)];
+  const events: ControlEvent[] = [
+    { type: 'policy-created', stream: policyStream(org, name), auditId: id(1), data },
+    authzChanged(org),
+  ];
+  refuseGrants(read, command, events);
+  return events;
 }
 
 export interface EditPolicy extends Occasion {
@@ -86,14 +94,16 @@ export function decideEditPolicy(read: Read, command: EditPolicy): ControlEvent[
   const isBuiltin = before.origin === 'builtin';
   const document = ofSameResource(identity, before, () => {
     const sound = revise(documentOf(before));
-    return isBuiltin ? sound : checked(read, org, sound);
+    return isBuiltin ? sound : checked(read, org, sound, before);
   });
   refuseBuiltinTags(document.tags, before.tags);
   if (isBuiltin) refuseBuiltinRules(before, document);
   const { target: _target, targetLinks: _targetLinks, ...kept } = before;
   const after = revised<PolicyState>(before, { ...kept, ...document }, at);
   if (!after) return [];
-  return [policyEdited(after, id(0)), authzChanged(org)];
+  const events = [policyEdited(after, id(0)), authzChanged(org)];
+  refuseGrants(read, command, events);
+  return events;
 }
 
 export interface DeletePolicy extends Occasion {
@@ -137,6 +147,11 @@ export function policiesWithout(
   });
 }
 
+/** Whether a policy gives the user, group or service account of this link anything by its own name. */
+export function isPrincipal(read: Read, org: string, link: string): boolean {
+  return read.all('policy', org).some(({ bindings }) => bindings.some((one) => one.principalLinks.includes(link)));
+}
+
 function without(links: readonly string[], link: string): readonly string[] {
   return links.filter((other) => other !== link);
 }
@@ -165,7 +180,7 @@ function refuseBuiltinRules(before: PolicyState, after: PolicyDocument): void {
 }
 
 /** The document with its links as they are kept, none twice. Throws `validation_failed`, naming every fault. */
-function checked(read: Read, org: string, document: PolicyDocument): PolicyDocument {
+function checked(read: Read, org: string, document: PolicyDocument, before?: PolicyState): PolicyDocument {
   const { targetKind, target, targetLinks, bindings } = document;
   const faults: Fault[] = [];
   if ((target === undefined) === (targetLinks === undefined)) {
@@ -184,8 +199,21 @@ function checked(read: Read, org: string, document: PolicyDocument): PolicyDocum
       principalLinks: keep(principalLinks, `/bindings/${at}/principalLinks`, isPrincipal, PRINCIPAL, faults),
     })),
   };
+  faults.push(...selfSetFaults(read, org, kept, before));
   if (faults.length > 0) throw new ControlRefusal('validation_failed', 'the policy cannot be like this', faults);
   return kept;
+}
+
+/** Groups that would be given something, and let in whoever says the right thing of himself. */
+function selfSetFaults(read: Read, org: string, document: PolicyDocument, before?: PolicyState): Fault[] {
+  return document.bindings.flatMap(({ principalLinks }, at) =>
+    principalLinks.flatMap((link, index) => {
+      const { kind, ref = '' } = parseLink(link) ?? {};
+      const reason = kind === 'group' ? selfSetReason(read(groupStream(org, ref))?.memberQuery) : undefined;
+      if (reason === undefined || !isGivenMore(before, document, link)) return [];
+      return [{ pointer: `/bindings/${at}/principalLinks/${index}`, reason }];
+    }),
+  );
 }
 
 const TARGET = 'must be the link of an existing resource of the targetKind in this organization';

@@ -1,3 +1,5 @@
+import type { PermissionName, TargetKind } from './permission.js';
+
 /** A decision that refuses. The code is one of the error catalogue's; the model knows no transport. */
 export class ControlRefusal extends Error {
   override readonly name = 'ControlRefusal';
@@ -17,6 +19,8 @@ export class ControlRefusal extends Error {
     message: string,
     /** Of `validation_failed`: what is wrong where. */
     readonly faults: readonly Fault[] = [],
+    /** Of `forbidden`: what the caller lacks. */
+    readonly missing?: Missing,
   ) {
     super(message);
   }
@@ -26,4 +30,12 @@ export interface Fault {
   /** JSON pointer (RFC 6901) into the body. */
   readonly pointer: string;
   readonly reason: string;
+}
+
+/** A permission that somebody would need: on one resource or, without a target, on more than one. */
+export interface Missing {
+  readonly kind: TargetKind;
+  readonly permission: PermissionName;
+  /** Link of the resource; only where the one who is told may know of it. */
+  readonly target?: string;
 }

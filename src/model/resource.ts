@@ -38,10 +38,12 @@ export interface Occasion {
   readonly at: string;
   /** The identifier number `n`, from 0: the same at every call. */
   readonly id: (n: number) => string;
+  /** Link of who asks for the change, and so gives what it gives; null: the root key, which may give everything. */
+  readonly granter: string | null;
 }
 
 /** The identifiers of the audit events that a decision makes, one after the other, behind those it took itself. */
-export function auditIds(occasion: Occasion, taken = 0): () => string {
+export function auditIds(occasion: Pick<Occasion, 'id'>, taken = 0): () => string {
   let next = taken;
   return () => {
     next += 1;

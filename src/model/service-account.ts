@@ -1,5 +1,6 @@
 import { authzChanged } from './authz.js';
 import type { ControlEvent, Read } from './control-events.js';
+import { refuseKeyFor } from './grants.js';
 import { groupsWithout } from './group.js';
 import { keyIssued, keysRevoked } from './key.js';
 import { linkTo } from './links.js';
@@ -106,7 +107,7 @@ export interface AddKey extends Occasion {
 const MOST_KEYS = 100;
 
 export function decideAddKey(read: Read, command: AddKey): ControlEvent[] {
-  const { org, name, description, expires, keyHash, at, id } = command;
+  const { org, name, description, expires, keyHash, at, id, granter } = command;
   existingServiceAccount(read, org, name);
   const principal = serviceAccountLink(org, name);
   if (expires !== undefined && Date.parse(expires) <= Date.parse(at)) {
@@ -117,6 +118,7 @@ export function decideAddKey(read: Read, command: AddKey): ControlEvent[] {
   if (read.keysOf(principal).length >= MOST_KEYS) {
     throw new ControlRefusal('conflict', `a service account has at most ${MOST_KEYS} keys; remove one first`);
   }
+  refuseKeyFor(read, granter, principal);
   const data = { id: id(0), org, principal, description, issued: at, ...(expires !== undefined && { expires }) };
   // Deleting the account takes its keys along: the two may not pass each other unseen.
   return [keyIssued(keyHash, data, id(1)), authzChanged(org)];

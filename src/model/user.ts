@@ -1,5 +1,6 @@
 import { authzChanged } from './authz.js';
 import type { ControlEvent, Read } from './control-events.js';
+import { refuseGrants } from './grants.js';
 import { groupsWithout } from './group.js';
 import { keysRevoked } from './key.js';
 import { linkTo } from './links.js';
@@ -59,11 +60,13 @@ export function decideEditUser(read: Read, command: EditUser): ControlEvent[] {
   refuseBuiltinTags(document.tags, tags);
   const after = revised<UserState>(before, { ...before, ...document }, at);
   if (!after) return [];
-  // Who matches the query of a group may be another user by now.
-  return [
+  const events: ControlEvent[] = [
     { type: 'user-edited', stream: userStream(org, before.email), auditId: id(0), data: after },
     authzChanged(org),
   ];
+  // The user may match the query of a group by now.
+  refuseGrants(read, command, events);
+  return events;
 }
 
 export interface DeleteUser extends Occasion {

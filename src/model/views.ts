@@ -1,7 +1,6 @@
 import type { Read, States } from './control-events.js';
 import type { KeyState } from './key.js';
 import { linkTo } from './links.js';
-import { serviceAccountLink } from './service-account.js';
 
 /** The resources that are read one by one and in lists, each under its own kind. */
 export type ViewKind = Exclude<keyof States, 'key' | 'authz'>;
@@ -9,7 +8,7 @@ export type ViewKind = Exclude<keyof States, 'key' | 'authz'>;
 export type View = Readonly<Record<string, unknown>>;
 
 /** What the service itself needs, and nobody sees. */
-const INTERNAL = ['org', 'codeHash', 'groupId', 'hiddenBefore', 'deniedHiddenBefore', 'superusers'];
+const INTERNAL = ['org', 'codeHash', 'groupId', 'inviter', 'hiddenBefore', 'deniedHiddenBefore', 'superusers'];
 
 /** The resource as callers see it, in every answer alike. */
 export function viewOf<Kind extends ViewKind>(kind: Kind, state: States[Kind], read: Read): View {
@@ -26,7 +25,7 @@ export function publicPart(state: object): View {
 /** A service account shows which keys it has, and nothing that would help to use them. */
 function keysOf(state: object, kind: ViewKind, read: Read): View {
   if (kind !== 'serviceaccount' || !('name' in state && 'org' in state)) return {};
-  const keys = read.keysOf(serviceAccountLink(String(state.org), String(state.name)));
+  const keys = read.keysOf(linkTo(String(state.org), 'serviceaccount', String(state.name)));
   return { keys: keys.map(({ state: key }) => keyViewOf(key)) };
 }
 

@@ -25,10 +25,10 @@ export const controlProjection: Projection = {
   start() {
     const fold = emptyFold();
     const read = readFold(fold);
-    return (record) => {
+    return (record, wanted = true) => {
       const control = controlRecordOf(record);
       const before = control.events.map(({ stream }) => read(stream));
-      if (foldRecord(fold, control, record) === 'void') return [];
+      if (foldRecord(fold, control, record) === 'void' || !wanted) return [];
       return writesOf(record, control, before, read);
     };
   },

@@ -29,7 +29,12 @@ export async function* passagesOf(
 ): AsyncGenerator<Passage> {
   const project = tolerant(projection);
   for await (const records of slicesOf(log, stretch, signal)) {
-    yield { ...records.stretch, writes: records.all.flatMap(project), replaced: [], records: records.all.length };
+    yield {
+      ...records.stretch,
+      writes: records.all.flatMap((record) => project(record)),
+      replaced: [],
+      records: records.all.length,
+    };
     await turnOfTheLoop();
   }
 }

@@ -159,7 +159,7 @@ export class ProjectionRunner {
     for (const record of batch.records) {
       const isNew = record.offset >= done;
       try {
-        const found = this.toWrites(record);
+        const found = this.toWrites(record, isNew);
         if (isNew) writes.push(...found);
       } catch (error) {
         if (!(error instanceof UnreadableRecord) || this.projection.unreadable === 'stop') throw error;

@@ -17,6 +17,7 @@ export interface Projection {
 
 /**
  * What a record means for the read model, in the order of the documents' ordinals; nothing for a record without
- * effect. Called with each record once, in order. Throws `UnreadableRecord`.
+ * effect, or where the writes are not wanted because they were made before. Called with each record once, in order. Throws
+ * `UnreadableRecord`.
  */
-export type Project = (record: LogRecord) => Write[];
+export type Project = (record: LogRecord, wanted?: boolean) => Write[];

@@ -8,8 +8,9 @@ import { READ_MODEL } from '../tokens.js';
 import { type AuditFilters, type EventTimes, filtersOf, withinReach } from './audit-list.js';
 import { BEGINNING, Cursors, type Scope } from './cursor.js';
 
-/** Few enough that even a page of the largest events is no burden to the memory. */
-const PAGE_SIZE = 100;
+/** A page is in memory twice while it is sent: as events, and as what waits for the client. */
+const PAGE_SIZE = 500;
+const PAGE_BYTES = 1024 * 1024;
 
 export interface ExportPage {
   /** JSON texts of the events. */
@@ -49,7 +50,13 @@ export class ExportAuditEventsHandler implements IQueryHandler<ExportAuditEvents
   private async *pages(scope: Scope, reach: Reach, start: Cursor): AsyncGenerator<ExportPage, void> {
     const filters = withinReach(scope.filters, reach);
     for (let cursor = start; ; ) {
-      const page = await this.model.search('auditevent', { ...scope, filters, limit: PAGE_SIZE, cursor });
+      const page = await this.model.search('auditevent', {
+        ...scope,
+        filters,
+        limit: PAGE_SIZE,
+        maxBytes: PAGE_BYTES,
+        cursor,
+      });
       cursor = page.cursor ?? cursor;
       yield { items: page.items.map(({ source }) => source), cursor: this.cursors.encode(scope, cursor) };
       if (!page.more) return;

@@ -1,11 +1,13 @@
 import { Inject } from '@nestjs/common';
 import { type IQueryHandler, Query, QueryHandler } from '@nestjs/cqrs';
+import type { Config } from '../config.js';
 import { ControlError } from '../errors.js';
 import { namesWithin, type Reach } from '../model/access.js';
 import type { ReadModel } from '../read-model/read-model.js';
 import type { Filter, Order, SearchQuery } from '../read-model/search.js';
-import { READ_MODEL } from '../tokens.js';
+import { CONFIG, READ_MODEL } from '../tokens.js';
 import { BEGINNING, Cursors, type Scope } from './cursor.js';
+import { PAGE_BYTES } from './reading.js';
 
 /** Pages by number reach this far; cursors have no limit. */
 const DEEPEST_PAGE = 10_000;
@@ -76,6 +78,7 @@ export class ListAuditEvents extends Query<AuditPage> {
 export class ListAuditEventsHandler implements IQueryHandler<ListAuditEvents> {
   constructor(
     @Inject(READ_MODEL) private readonly model: ReadModel,
+    @Inject(CONFIG) private readonly config: Pick<Config, 'requestBudgetMs'>,
     private readonly cursors: Cursors,
   ) {}
 
@@ -91,6 +94,7 @@ export class ListAuditEventsHandler implements IQueryHandler<ListAuditEvents> {
       ...scope,
       filters: readable,
       limit: options.pageSize,
+      ...this.bounds,
       ...this.startOf(scope, options),
     });
     const cursor = page.cursor && this.cursors.encode(scope, page.cursor);
@@ -99,6 +103,10 @@ export class ListAuditEventsHandler implements IQueryHandler<ListAuditEvents> {
       ...(cursor !== undefined && page.more && { next: cursor }),
       ...(options.order === 'received' && { resume: cursor ?? this.cursors.encode(scope, BEGINNING) }),
     };
+  }
+
+  private get bounds(): Pick<SearchQuery, 'maxBytes' | 'budgetMs'> {
+    return { maxBytes: PAGE_BYTES, budgetMs: this.config.requestBudgetMs };
   }
 
   private startOf(
@@ -110,7 +118,7 @@ export class ListAuditEventsHandler implements IQueryHandler<ListAuditEvents> {
   }
 
   private async end(scope: Scope, filters: readonly Filter[], limit: number): Promise<AuditPage> {
-    const { items, cursor } = await this.model.last('auditevent', { org: scope.org, filters, limit });
+    const { items, cursor } = await this.model.last('auditevent', { org: scope.org, filters, limit, ...this.bounds });
     return { items: items.map(({ source }) => source), resume: this.cursors.encode(scope, cursor) };
   }
 }

@@ -1,15 +1,17 @@
 import { Inject } from '@nestjs/common';
 import { type IQueryHandler, Query, QueryHandler } from '@nestjs/cqrs';
+import type { Config } from '../config.js';
 import { ControlError } from '../errors.js';
 import { SERVICE_CONTEXT } from '../model/audit-event.js';
 import { linkTo } from '../model/links.js';
 import type { ViewKind } from '../model/views.js';
 import type { Document } from '../read-model/document.js';
 import type { ReadModel } from '../read-model/read-model.js';
-import type { Cursor, Filter, Order } from '../read-model/search.js';
-import { READ_MODEL } from '../tokens.js';
+import type { Cursor, Filter, Order, SearchQuery } from '../read-model/search.js';
+import { CONFIG, READ_MODEL } from '../tokens.js';
 import { type AuditPage, type EventTimes, filtersOf, NEWEST, offsetOf } from './audit-list.js';
 import { Cursors } from './cursor.js';
+import { PAGE_BYTES } from './reading.js';
 import { findResource } from './resource-get.js';
 
 /** The kinds whose resources show their event logs. */
@@ -58,8 +60,13 @@ const OLDEST: Order = { field: 'eventTime', direction: 'ascending' };
 export class GetEventLogHandler implements IQueryHandler<GetEventLog> {
   constructor(
     @Inject(READ_MODEL) private readonly model: ReadModel,
+    @Inject(CONFIG) private readonly config: Pick<Config, 'requestBudgetMs'>,
     private readonly cursors: Cursors,
   ) {}
+
+  private get bounds(): Pick<SearchQuery, 'maxBytes' | 'budgetMs'> {
+    return { maxBytes: PAGE_BYTES, budgetMs: this.config.requestBudgetMs };
+  }
 
   async execute(query: GetEventLog): Promise<EventLogPage> {
     const { kind, org, options } = query;
@@ -73,10 +80,14 @@ export class GetEventLogHandler implements IQueryHandler<GetEventLog> {
     const sources = await this.sourcesOf(kind, org, resourceId);
     const streams = sources.map((source) => this.eventsOf(org, source, limits, atOnce, cursor));
     const items: Document[] = [];
+    let bytes = 0;
     for await (const document of newestFirst(streams)) {
       if (before > 0) before -= 1;
-      else if (items.length < pageSize) items.push(document);
-      else return { ...pageOf(resourceId, items), next: this.cursors.encode(scope, { after: placeOf(items.at(-1)) }) };
+      else if (items.length < pageSize && bytes < PAGE_BYTES) {
+        items.push(document);
+        bytes += Buffer.byteLength(document.source);
+      } else
+        return { ...pageOf(resourceId, items), next: this.cursors.encode(scope, { after: placeOf(items.at(-1)) }) };
     }
     return pageOf(resourceId, items);
   }
@@ -110,7 +121,7 @@ export class GetEventLogHandler implements IQueryHandler<GetEventLog> {
   }
 
   private async one(org: string, order: Order, filters: readonly Filter[]): Promise<Document | undefined> {
-    const query = { org, filters: [...filters, ...RECORDED], order, limit: 1 };
+    const query = { org, filters: [...filters, ...RECORDED], order, limit: 1, ...this.bounds };
     return (await this.model.search('auditevent', query)).items[0];
   }
 
@@ -123,7 +134,7 @@ export class GetEventLogHandler implements IQueryHandler<GetEventLog> {
   ): AsyncGenerator<Document, void> {
     for (let cursor = start; ; ) {
       const query = { org, filters: [...filters, ...RECORDED, ...limits], order: NEWEST, limit };
-      const page = await this.model.search('auditevent', { ...query, ...(cursor && { cursor }) });
+      const page = await this.model.search('auditevent', { ...query, ...this.bounds, ...(cursor && { cursor }) });
       for (const document of page.items) {
         if (document.place.offset >= from && document.place.offset <= to) yield document;
       }

@@ -4,8 +4,8 @@ import { memberCandidate, refIn } from '../model/members.js';
 import { matches, type QuerySpec } from '../model/query.js';
 import type { View, ViewKind } from '../model/views.js';
 import type { ReadModel } from '../read-model/read-model.js';
+import type { Reading } from './reading.js';
 import { findResource } from './resource-get.js';
-import { documentsFrom } from './resource-list.js';
 
 /** Whether a resource, by its reference and view, is related to what a value names. */
 export type Relation = (ref: string, resource: View, value: string) => boolean;
@@ -21,15 +21,15 @@ export type MayView = (link: string) => boolean;
  * caller may not view is as if it were not there.
  */
 export async function relationsOf(
-  model: ReadModel,
+  reading: Reading,
   kind: ViewKind,
   org: string,
   spec: QuerySpec,
   mayView: MayView,
 ): Promise<Relation> {
   const values = relationValues(spec);
-  if (values.length > 0 && kind === 'user') return usersOfGroups(model, org, values, mayView);
-  if (values.length > 0 && kind === 'group') return groupsOfMembers(model, org, values, mayView);
+  if (values.length > 0 && kind === 'user') return usersOfGroups(reading.model, org, values, mayView);
+  if (values.length > 0 && kind === 'group') return groupsOfMembers(reading, org, values, mayView);
   return () => false;
 }
 
@@ -69,7 +69,7 @@ interface Member {
 }
 
 async function groupsOfMembers(
-  model: ReadModel,
+  reading: Reading,
   org: string,
   values: readonly string[],
   mayView: MayView,
@@ -77,15 +77,16 @@ async function groupsOfMembers(
   const members = new Map<string, Member>();
   const linkedBy = new Map<string, Set<string>>();
   for (const value of values) {
-    const { link, user } = await memberOf(model, org, value);
+    const { link, user } = await memberOf(reading.model, org, value);
     if (!mayView(link)) continue;
     const groups = linkedBy.get(link) ?? new Set();
     linkedBy.set(link, groups);
     members.set(value, { link, ...(user && { user }), isLinkedBy: (name) => groups.has(name) });
   }
-  for await (const { id, source } of documentsFrom(model, 'group', org)) {
+  await reading.each('group', ({ id, source }) => {
     for (const link of (JSON.parse(source) as GroupView).memberLinks) linkedBy.get(link)?.add(id);
-  }
+    return 'on';
+  });
   return (_ref, resource, value) => {
     const member = members.get(value);
     return member !== undefined && hasMember(resource as unknown as GroupView, org, member);

@@ -1,17 +1,14 @@
-import { Inject } from '@nestjs/common';
 import { type IQueryHandler, Query, QueryHandler } from '@nestjs/cqrs';
 import type { Reach } from '../model/access.js';
 import { linkTo } from '../model/links.js';
 import type { QuerySpec } from '../model/query.js';
 import type { ViewKind } from '../model/views.js';
 import type { Document } from '../read-model/document.js';
-import type { ReadModel } from '../read-model/read-model.js';
 import type { Cursor, Order } from '../read-model/search.js';
-import { READ_MODEL } from '../tokens.js';
 import { Cursors } from './cursor.js';
+import { PAGE_BYTES, type Reading, Readings } from './reading.js';
 
 const BY_NAME: Order = { field: 'name', direction: 'ascending' };
-const READ_AT_ONCE = 1000;
 
 export interface ResourcePage {
   /** JSON texts of the resources. */
@@ -34,19 +31,15 @@ export class ListResources extends Query<ResourcePage> {
 @QueryHandler(ListResources)
 export class ListResourcesHandler implements IQueryHandler<ListResources> {
   constructor(
-    @Inject(READ_MODEL) private readonly model: ReadModel,
+    private readonly readings: Readings,
     private readonly cursors: Cursors,
   ) {}
 
   async execute({ kind, org, options }: ListResources): Promise<ResourcePage> {
     const { limit, cursor, reach } = options;
     const isVisible = ({ id }: Document) => reach === 'all' || reach.has(linkTo(org, kind, id));
-    const { items, next } = await pageByName(this.model, this.cursors, kind, org, {
-      limit,
-      isWanted: isVisible,
-      ...(cursor !== undefined && { cursor }),
-    });
-    return { items: items.map(({ source }) => source), ...(next !== undefined && { next }) };
+    const wanted = { limit, isWanted: isVisible, ...(cursor !== undefined && { cursor }) };
+    return pageByName(this.readings.begin(org), this.cursors, kind, org, wanted);
   }
 }
 
@@ -60,37 +53,29 @@ interface Wanted {
 
 /** By name, those that are wanted: a page of them, and where to go on while there are more. */
 export async function pageByName(
-  model: ReadModel,
+  reading: Reading,
   cursors: Cursors,
   kind: ViewKind,
   org: string,
   { limit, cursor: given, isWanted, spec = {} }: Wanted,
-): Promise<{ readonly items: readonly Document[]; readonly next?: string }> {
+): Promise<ResourcePage> {
   const scope = { org, filters: [], order: BY_NAME, of: { kind, spec } };
-  const items: Document[] = [];
-  let cursor: Cursor | undefined = given === undefined ? undefined : cursors.decode(scope, given);
-  for await (const document of documentsFrom(model, kind, org, cursor, Math.min(limit + 1, READ_AT_ONCE))) {
-    if (!isWanted(document)) continue;
-    if (items.length === limit) return { items, ...(cursor && { next: cursors.encode(scope, cursor) }) };
-    items.push(document);
-    cursor = { after: [document.id, document.id] };
-  }
-  return { items };
-}
-
-/** All resources of the kind, by name: so many at first, as all that the reader may want, and then many at once. */
-export async function* documentsFrom(
-  model: ReadModel,
-  kind: ViewKind,
-  org: string,
-  start?: Cursor,
-  first = READ_AT_ONCE,
-): AsyncGenerator<Document> {
-  let limit = first;
-  for (let cursor = start; ; limit = READ_AT_ONCE) {
-    const page = await model.search(kind, { org, filters: [], order: BY_NAME, limit, ...(cursor && { cursor }) });
-    yield* page.items;
-    if (!page.more || !page.cursor) return;
-    cursor = page.cursor;
-  }
+  const start = given === undefined ? undefined : cursors.decode(scope, given);
+  const items: string[] = [];
+  let bytes = 0;
+  let last = start;
+  let next: Cursor | undefined;
+  const look = (document: Document) => {
+    if (!isWanted(document)) return 'on';
+    if (items.length === limit || bytes >= PAGE_BYTES) {
+      next = last;
+      return 'enough';
+    }
+    items.push(document.source);
+    bytes += Buffer.byteLength(document.source);
+    last = { after: [document.id, document.id] };
+    return 'on';
+  };
+  await reading.each(kind, look, { start, first: limit + 1 });
+  return { items, ...(next && { next: cursors.encode(scope, next) }) };
 }

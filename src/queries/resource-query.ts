@@ -1,15 +1,13 @@
-import { Inject } from '@nestjs/common';
 import { type IQueryHandler, Query, QueryHandler } from '@nestjs/cqrs';
 import type { Reach } from '../model/access.js';
 import { linkTo } from '../model/links.js';
 import { type Candidate, compareSortKeys, compareText, matches, type QuerySpec, sortKeyOf } from '../model/query.js';
 import type { ViewKind } from '../model/views.js';
 import type { Document } from '../read-model/document.js';
-import type { ReadModel } from '../read-model/read-model.js';
-import { READ_MODEL } from '../tokens.js';
 import { Cursors, type SortedPlace } from './cursor.js';
+import { PAGE_BYTES, type Reading, Readings } from './reading.js';
 import { type MayView, type Relation, relationsOf } from './relations.js';
-import { documentsFrom, pageByName, type ResourcePage } from './resource-list.js';
+import { pageByName, type ResourcePage } from './resource-list.js';
 
 /** The resources of a kind that match, and that the caller may view: by name, or as `sort` says. */
 export class QueryResources extends Query<ResourcePage> {
@@ -32,48 +30,84 @@ export class QueryResources extends Query<ResourcePage> {
 @QueryHandler(QueryResources)
 export class QueryResourcesHandler implements IQueryHandler<QueryResources> {
   constructor(
-    @Inject(READ_MODEL) private readonly model: ReadModel,
+    private readonly readings: Readings,
     private readonly cursors: Cursors,
   ) {}
 
   async execute(query: QueryResources): Promise<ResourcePage> {
     const { kind, org, spec, options } = query;
-    const related = await relationsOf(this.model, kind, org, spec, options.mayView);
+    const reading = this.readings.begin(org);
+    const related = await relationsOf(reading, kind, org, spec, options.mayView);
     const isWanted = (document: Document) =>
       isVisible(query, document) && matches(spec, candidateOf(document, related));
-    if (spec.sort) return this.sorted(query, spec.sort, isWanted);
+    if (spec.sort) return this.sorted(reading, query, spec.sort, isWanted);
     const { limit, cursor } = options;
-    const { items, next } = await pageByName(this.model, this.cursors, kind, org, {
-      limit,
-      isWanted,
-      spec,
-      ...(cursor !== undefined && { cursor }),
-    });
-    return { items: items.map(({ source }) => source), ...(next !== undefined && { next }) };
+    const wanted = { limit, isWanted, spec, ...(cursor !== undefined && { cursor }) };
+    return pageByName(reading, this.cursors, kind, org, wanted);
   }
 
-  /** All that match are sorted at once: an organization has as many resources of a kind as a process can hold. */
+  /** All that match are looked at, but no more are kept than one page may show. */
   private async sorted(
+    reading: Reading,
     { kind, org, spec, options: { limit, cursor } }: QueryResources,
     { by, order = 'asc' }: NonNullable<QuerySpec['sort']>,
     isWanted: (document: Document) => boolean,
   ): Promise<ResourcePage> {
-    const found: (SortedPlace & { readonly source: string })[] = [];
-    for await (const document of documentsFrom(this.model, kind, org)) {
-      if (!isWanted(document)) continue;
-      const { id: name, source } = document;
-      found.push({ value: sortKeyOf(JSON.parse(source), by), name, source });
-    }
-    found.sort((a, b) => comparePlaces(a, b, order));
     const scope = { kind, org, spec };
     const after = cursor === undefined ? undefined : this.cursors.decodePlace(scope, cursor);
-    const left = after ? found.filter((one) => comparePlaces(one, after, order) > 0) : found;
-    const page = left.slice(0, limit);
-    const last = page.at(-1);
-    return {
-      items: page.map(({ source }) => source),
-      ...(last && left.length > limit && { next: this.cursors.encodePlace(scope, last) }),
-    };
+    const first = new FirstOf(limit, order);
+    await reading.each(kind, (document) => {
+      if (!isWanted(document)) return 'on';
+      const { id: name, source } = document;
+      const found = { value: sortKeyOf(JSON.parse(source), by), name, source };
+      if (!after || comparePlaces(found, after, order) > 0) first.add(found);
+      return 'on';
+    });
+    const { page, last, more } = first.end();
+    return { items: page, ...(last && more && { next: this.cursors.encodePlace(scope, last) }) };
+  }
+}
+
+interface Sortable extends SortedPlace {
+  readonly source: string;
+}
+
+/** The first of all that were added, in their order: a page of them. */
+class FirstOf {
+  private kept: Sortable[] = [];
+  private bytes = 0;
+  private more = false;
+
+  constructor(
+    private readonly limit: number,
+    private readonly order: 'asc' | 'desc',
+  ) {}
+
+  add(one: Sortable): void {
+    this.kept.push(one);
+    this.bytes += one.source.length;
+    if (this.kept.length >= 2 * this.limit + 64 || this.bytes > 2 * PAGE_BYTES) this.cut();
+  }
+
+  end(): { readonly page: readonly string[]; readonly last: SortedPlace | undefined; readonly more: boolean } {
+    this.cut();
+    return { page: this.kept.map(({ source }) => source), last: this.kept.at(-1), more: this.more };
+  }
+
+  /** What is behind a full page stays behind it, whatever is added. */
+  private cut(): void {
+    this.kept.sort((a, b) => comparePlaces(a, b, this.order));
+    let bytes = 0;
+    const end = this.kept.findIndex(({ source }, at) => {
+      if (at === this.limit || bytes >= PAGE_BYTES) return true;
+      bytes += Buffer.byteLength(source);
+      return false;
+    });
+    if (end >= 0) {
+      this.kept = this.kept.slice(0, end);
+      this.more = true;
+    }
+    this.bytes = bytes;
   }
 }
 

@@ -1,7 +1,7 @@
 import type { Document } from './document.js';
 import { type Found, getAll } from './elasticsearch-bulk.js';
 import { documentId, documentOf } from './elasticsearch-document.js';
-import type { Reader } from './elasticsearch-search.js';
+import { FETCHED_AT_ONCE, type Reader } from './elasticsearch-search.js';
 import { type Bound, type Bounds, isBefore, laterBounds, readState } from './elasticsearch-state.js';
 import { type Lane, type Spot, Walk } from './elasticsearch-walk.js';
 import { KINDS, type Kind, type KindName } from './kinds.js';
@@ -24,12 +24,13 @@ export async function searchReceived(reader: Reader, kind: KindName, query: Sear
   const seen: Record<string, Bound> = { ...cursor?.seen };
   const lanes = lanesOf(bounds, (partition) => behind(seen[partition]));
   const spots = await new Walk(reader, kind, query, generation, 'forward').take(lanes, offset + limit + 1);
-  const passed = spots.slice(0, offset + limit);
+  const wanted = spots.slice(offset, offset + limit);
+  const { items, places } = await documentsAt(reader, query.org, wanted, query.maxBytes);
+  const passed = spots.slice(0, offset + places);
   const more = spots.length > passed.length;
   for (const spot of passed) seen[spot.partition] = [spot.offset, spot.ordinal];
   // What is left does not match: who goes on from here later need not look at it again.
   if (!more) Object.assign(seen, laterBounds(seen, endsOf(bounds)));
-  const items = await documentsAt(reader, query.org, passed.slice(offset));
   const isSomewhere = cursor !== undefined || Object.keys(seen).length > 0;
   return { items, more, ...(isSomewhere && { cursor: { seen } }) };
 }
@@ -45,7 +46,8 @@ export async function lastReceived(reader: Reader, kind: KindName, query: LastQu
     lanesOf(bounds, () => START),
     limit,
   );
-  return { items: await documentsAt(reader, org, spots.toReversed()), cursor: { seen: endsOf(bounds) } };
+  const { items } = await documentsAt(reader, org, spots, query.maxBytes);
+  return { items: items.toReversed(), cursor: { seen: endsOf(bounds) } };
 }
 
 function checkReceived(kind: KindName): void {
@@ -87,16 +89,34 @@ function lanesOf(bounds: Bounds, from: (partition: string) => Bound): Lane[] {
     });
 }
 
-/** Only of what is on a page whole documents are read. One that was removed meanwhile is left out. */
-async function documentsAt({ es }: Reader, org: string, spots: readonly Spot[]): Promise<Document[]> {
-  const found = await getAll(
-    es,
-    spots.map(({ index, id }) => ({ index, id: documentId(org, id) })),
-  );
-  return spots.flatMap((spot, at) => {
-    const document = found[at];
-    return document && isSpot(document, org, spot) ? [documentOf(document.stored)] : [];
-  });
+/**
+ * Only of what is on a page whole documents are read, until they have so many bytes: of how many places that is. One that
+ * was removed meanwhile is left out.
+ */
+async function documentsAt(
+  { es }: Reader,
+  org: string,
+  spots: readonly Spot[],
+  maxBytes = Number.POSITIVE_INFINITY,
+): Promise<{ readonly items: Document[]; readonly places: number }> {
+  const atOnce = maxBytes === Number.POSITIVE_INFINITY ? spots.length : FETCHED_AT_ONCE;
+  const items: Document[] = [];
+  let bytes = 0;
+  for (let start = 0; start < spots.length; start += atOnce) {
+    const part = spots.slice(start, start + atOnce);
+    const found = await getAll(
+      es,
+      part.map(({ index, id }) => ({ index, id: documentId(org, id) })),
+    );
+    for (const [at, spot] of part.entries()) {
+      if (bytes >= maxBytes) return { items, places: start + at };
+      const document = found[at];
+      if (!document || !isSpot(document, org, spot)) continue;
+      items.push(documentOf(document.stored));
+      bytes += Buffer.byteLength(document.stored.source);
+    }
+  }
+  return { items, places: spots.length };
 }
 
 function isSpot({ stored }: Found, org: string, { partition, offset, ordinal }: Spot): boolean {

@@ -15,7 +15,7 @@ import {
 } from './elasticsearch-document.js';
 import { isMonthly } from './elasticsearch-names.js';
 import { type Hit, matching, searchIn, typeOf } from './elasticsearch-query.js';
-import type { Served } from './elasticsearch-served.js';
+import { replaced, type Served } from './elasticsearch-served.js';
 import { expires } from './expiry-class.js';
 import { KINDS, type Kind, type KindName } from './kinds.js';
 import type { Retention } from './read-model.js';
@@ -77,25 +77,58 @@ async function getOne({ es }: Reader, location: Location): Promise<Found | undef
   }
 }
 
-/** One page in the order of a field. */
+/**
+ * How many documents are fetched at once where a page is limited by bytes: what they have is known only when they are
+ * there, and that is 16 MiB at most.
+ */
+export const FETCHED_AT_ONCE = 64;
+
+/** One page in the order of a field, of one generation. */
 export async function searchByField(reader: Reader, kind: KindName, query: SearchQuery): Promise<Page> {
-  const { limit, offset = 0, cursor } = query;
+  const { limit, offset = 0, cursor: given, maxBytes = Number.POSITIVE_INFINITY } = query;
   const order = sortOf(kind, query.order as Exclude<Order, 'received'>);
-  const after = cursor && afterOf(kind, order.field, cursor);
+  const body = bodyOf(reader, kind, query, order.name, order.word);
+  const items: Document[] = [];
+  let cursor = given;
+  let bytes = 0;
+  let generation: number | undefined;
+  for (;;) {
+    const isFull = items.length === limit || bytes >= maxBytes;
+    const size = isFull
+      ? 1
+      : Math.min(query.maxBytes === undefined ? limit + 1 : FETCHED_AT_ONCE, limit + 1 - items.length);
+    const after = cursor && { search_after: afterOf(kind, order.field, cursor) };
+    const vouch = reader.served.begin();
+    const hits = await searchLive(reader, kind, {
+      ...body,
+      size,
+      ...(items.length === 0 && { from: offset }),
+      ...after,
+    });
+    await vouch(hits[0]?._index);
+    generation ??= generationOf(reader, hits);
+    if (generation !== (generationOf(reader, hits) ?? generation)) throw replaced();
+    for (const hit of hits) {
+      if (items.length === limit || bytes >= maxBytes) return { items, more: true, ...(cursor && { cursor }) };
+      const document = documentIn(hit);
+      items.push(document);
+      bytes += Buffer.byteLength(document.source);
+      cursor = { after: [document.fields[order.field] ?? '', document.id] };
+    }
+    if (hits.length < size) return { items, more: false, ...(cursor && { cursor }) };
+  }
+}
+
+function bodyOf(reader: Reader, kind: KindName, query: SearchQuery, field: string, word: string): object {
   const base = matching(kind, query, limitsOf(reader, kind, query.org));
-  const vouch = reader.served.begin();
-  const hits = await searchLive(reader, kind, {
-    query: { bool: { filter: [base, { exists: { field: order.name } }] } },
-    sort: [{ [order.name]: order.word }, { id: order.word }],
-    size: limit + 1,
-    ...(offset > 0 && { from: offset }),
-    ...(after && { search_after: after }),
-  });
-  await vouch(hits[0]?._index);
-  const items = hits.slice(0, limit).map(documentIn);
-  const last = items.at(-1);
-  const next: Cursor | undefined = last ? { after: [last.fields[order.field] ?? '', last.id] } : cursor;
-  return { items, more: hits.length > items.length, ...(next && { cursor: next }) };
+  return {
+    query: { bool: { filter: [base, { exists: { field } }] } },
+    sort: [{ [field]: word }, { id: word }],
+  };
+}
+
+function generationOf({ catalog }: Reader, [hit]: readonly Hit[]): number | undefined {
+  return hit && catalog.names.generationIn(hit._index);
 }
 
 async function searchLive({ es, catalog }: Reader, kind: KindName, body: object): Promise<readonly Hit[]> {

@@ -25,7 +25,12 @@ export class Served {
       if (index !== undefined && this.catalog.names.generationIn(index) === generation) return;
       this.generation = await this.catalog.requireFilled();
       if (this.generation === generation) return;
-      throw new ElasticsearchFault('another generation has become the live one', 404, 'generation_replaced');
+      throw replaced();
     };
   }
+}
+
+/** What was read is of two generations: the same must be read again. */
+export function replaced(): ElasticsearchFault {
+  return new ElasticsearchFault('another generation has become the live one', 404, 'generation_replaced');
 }

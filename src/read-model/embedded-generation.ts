@@ -1,10 +1,13 @@
 import type { DatabaseSync, StatementSync } from 'node:sqlite';
 import type { Offsets, Topic } from '../event-log/event-log.js';
+import type { Job, Turns } from '../turns.js';
 import type { Document, Outcome, Place, StoredDocument, Write } from './document.js';
 import { Expiry } from './embedded-expiry.js';
+import { spent } from './embedded-filter.js';
+import { lastRows } from './embedded-received.js';
 import { scanRows, strayRows } from './embedded-scan.js';
 import { metaOf, progressIn } from './embedded-schema.js';
-import { lastRows, searchRows } from './embedded-search.js';
+import { searchRows } from './embedded-search.js';
 import { countTable, sweepTable, type Transaction } from './embedded-sweep.js';
 import { KindTable } from './embedded-table.js';
 import { KIND_NAMES, type KindName } from './kinds.js';
@@ -30,6 +33,7 @@ export class EmbeddedGeneration implements Generation {
   constructor(
     private readonly database: DatabaseSync,
     retention: Retention,
+    private readonly turns: Turns,
   ) {
     this.number = metaOf(database).generation;
     this.expiry = new Expiry(database, retention);
@@ -59,11 +63,11 @@ export class EmbeddedGeneration implements Generation {
   }
 
   async search(kind: KindName, query: SearchQuery): Promise<Page> {
-    return searchRows(this.open(), this.expiry, kind, query);
+    return this.turns.run(jobOf(query), searchRows(this.open(), this.expiry, kind, query));
   }
 
   async last(kind: KindName, query: LastQuery): Promise<LastPage> {
-    return lastRows(this.open(), this.expiry, kind, query);
+    return this.turns.run(jobOf(query), lastRows(this.open(), this.expiry, kind, query));
   }
 
   async count(kind: KindName, org: string): Promise<ReadonlyMap<string, number>> {
@@ -159,6 +163,10 @@ export class EmbeddedGeneration implements Generation {
   private open(): DatabaseSync {
     return this.database.isOpen ? this.database : lost();
   }
+}
+
+function jobOf({ org, budgetMs }: Pick<SearchQuery, 'org' | 'budgetMs'>): Job {
+  return { org, ...spent({ budgetMs }), budgetMs };
 }
 
 function lost(): never {

@@ -2,6 +2,7 @@ import { existsSync } from 'node:fs';
 import type { DatabaseSync } from 'node:sqlite';
 import { type Offsets, StoreUnusable, type Topic } from '../event-log/event-log.js';
 import { isEmpty, openExclusive, sqliteFault } from '../sqlite.js';
+import { Turns } from '../turns.js';
 import type { Document, Outcome, StoredDocument, Write } from './document.js';
 import { nextFile, removeDatabase, setAside, takePlace } from './embedded-files.js';
 import { EmbeddedGeneration } from './embedded-generation.js';
@@ -29,6 +30,8 @@ export interface EmbeddedReadModelOptions {
   readonly retention?: Retention;
   /** Where the log ends. A file that has seen more than that stops the start: the log lost records. */
   readonly head?: (topic: Topic) => Promise<Offsets>;
+  /** Whose turn it is to search; without it this read model has the event loop to itself. */
+  readonly turns?: Turns;
   /** Told why a file is replaced. */
   readonly onReplaced?: (reason: string) => void;
 }
@@ -69,11 +72,11 @@ export class EmbeddedReadModel implements ReadModel {
   }
 
   async search(kind: KindName, query: SearchQuery): Promise<Page> {
-    return this.live.search(kind, query);
+    return this.ofLive((live) => live.search(kind, query));
   }
 
   async last(kind: KindName, query: LastQuery): Promise<LastPage> {
-    return this.live.last(kind, query);
+    return this.ofLive((live) => live.last(kind, query));
   }
 
   async count(kind: KindName, org: string): Promise<ReadonlyMap<string, number>> {
@@ -197,10 +200,13 @@ export class EmbeddedReadModel implements ReadModel {
  */
 const MAPPED_BYTES = 2 ** 31;
 
-function generationIn(db: DatabaseSync, { retention = KEEP_ALL }: EmbeddedReadModelOptions): EmbeddedGeneration {
+function generationIn(
+  db: DatabaseSync,
+  { retention = KEEP_ALL, turns = new Turns() }: EmbeddedReadModelOptions,
+): EmbeddedGeneration {
   try {
     db.exec(`PRAGMA mmap_size = ${MAPPED_BYTES}`);
-    return new EmbeddedGeneration(db, retention);
+    return new EmbeddedGeneration(db, retention, turns);
   } catch (error) {
     db.close();
     throw error;

@@ -32,6 +32,14 @@ export interface SearchQuery {
   /** Documents to pass over, 0 to 10,000; not together with `cursor`. */
   readonly offset?: number;
   readonly cursor?: Cursor;
+  /** The page ends early with the document that brings it to so many bytes of `source`: it has one document at least. */
+  readonly maxBytes?: number;
+  /**
+   * How long the search may hold this process's event loop, in milliseconds; whatever it takes it holds it in short slices.
+   * When that is spent the page ends early, and where it has nothing yet the search throws `too_costly`. A store that
+   * searches elsewhere holds the loop for what it found only.
+   */
+  readonly budgetMs?: number;
 }
 
 export interface LastQuery {
@@ -40,6 +48,10 @@ export interface LastQuery {
   readonly filters: readonly Filter[];
   /** 0 to 1000. */
   readonly limit: number;
+  /** As in `SearchQuery`: there are fewer documents where those at the end already have so many bytes. */
+  readonly maxBytes?: number;
+  /** As in `SearchQuery`; when it is spent, throws `too_costly`. */
+  readonly budgetMs?: number;
 }
 
 export interface LastPage {
@@ -50,7 +62,7 @@ export interface LastPage {
 
 export interface Page {
   readonly items: readonly Document[];
-  /** Whether there is a document after this page now. */
+  /** Whether there is a document after this page now; true as well where `budgetMs` ended the page before that was known. */
   readonly more: boolean;
   /**
    * Where to go on, also for documents that are not there yet; absent at most for an empty page that was given no

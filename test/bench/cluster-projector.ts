@@ -2,8 +2,9 @@ import { randomUUID } from 'node:crypto';
 import type { Consumer, EventLog, LogRecord, Topic } from '../../src/event-log/event-log.js';
 import type { Write } from '../../src/read-model/document.js';
 import type { ReadModel } from '../../src/read-model/read-model.js';
-import { Bare, built, cpuEach, entriesOf, logger, Topics } from './cluster-store.ts';
+import { Bare, cpuEach, entriesOf, logger, Topics } from './cluster-store.ts';
 import { type Options, type Ratios, say } from './figures.ts';
+import { built } from './server.ts';
 
 const EVENTS = 96_000;
 const RESOURCES = 4_096;

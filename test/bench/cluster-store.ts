@@ -1,19 +1,12 @@
 import { randomUUID } from 'node:crypto';
 import { Agent, request } from 'node:http';
-import { join } from 'node:path';
-import { pathToFileURL } from 'node:url';
 import { Kafka, logLevel, Partitioners, type Producer } from 'kafkajs';
 import { pino } from 'pino';
 import type { EventLog, LogEntry } from '../../src/event-log/event-log.js';
 import { realEvent } from './events.ts';
-import { DIST } from './server.ts';
+import { built } from './server.ts';
 
 export const logger = pino({ level: process.env.TEST_LOG_LEVEL ?? 'silent' });
-
-/** A module of the build that is measured, by its place in it. */
-export function built<Module>(file: string): Promise<Module> {
-  return import(pathToFileURL(join(DIST, file)).href);
-}
 
 /** Topics of one's own on Kafka, gone with `remove`. */
 export class Topics {

@@ -1,9 +1,15 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { existsSync, readFileSync } from 'node:fs';
 import { join, resolve } from 'node:path';
+import { pathToFileURL } from 'node:url';
 
 /** The folder of the build that is measured. */
 export const DIST = resolve(import.meta.dirname, process.env.BENCH_DIST || '../../dist');
+
+/** A module of the build that is measured, by its place in it. */
+export function built<Module>(file: string): Promise<Module> {
+  return import(pathToFileURL(join(DIST, file)).href);
+}
 
 /** The kernel counts CPU time in hundredths of a second, on every Linux that Node runs on. */
 const TICKS_A_SECOND = 100;
@@ -43,6 +49,13 @@ export class Server {
       .replace(/^.*\) /s, '')
       .split(' ');
     return ((Number(fields[11]) + Number(fields[12])) * 1000) / TICKS_A_SECOND;
+  }
+
+  /** What the kernel tells of the process's memory, in MiB: now, and at most so far. */
+  memory(): { readonly now: number; readonly peak: number } {
+    const status = readFileSync(`/proc/${this.child.pid}/status`, 'utf8');
+    const of = (name: string) => Number(new RegExp(`^${name}:\\s+(\\d+) kB`, 'm').exec(status)?.[1]) / 1024;
+    return { now: of('VmRSS'), peak: of('VmHWM') };
   }
 
   async stop(): Promise<void> {

@@ -1,5 +1,4 @@
-import { execFileSync } from 'node:child_process';
-import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { mkdtempSync, rmSync } from 'node:fs';
 import { type IncomingMessage, request, type ServerResponse } from 'node:http';
 import { createServer, type Server } from 'node:https';
 import type { AddressInfo } from 'node:net';
@@ -10,6 +9,7 @@ import { pino } from 'pino';
 import { withHandles } from '../contract/elasticsearch.harness.js';
 import { settled } from '../contract/harness.js';
 import { event, found, search, store } from '../contract/read-model.harness.js';
+import { selfSigned } from '../support/certificate.js';
 import { clusterSuite } from './support.js';
 
 const PASSWORD = 'the secret of the user';
@@ -24,12 +24,8 @@ clusterSuite('Elasticsearch behind TLS, with credentials', ({ elasticsearchUrl }
   let nodes: string[] = [];
 
   beforeAll(async () => {
-    const files = ['-keyout', join(folder, 'key.pem'), '-out', join(folder, 'cert.pem')];
-    const subject = ['-subj', '/CN=localhost', '-addext', 'subjectAltName=DNS:localhost,IP:127.0.0.1'];
-    const how = ['req', '-x509', '-newkey', 'rsa:2048', '-nodes', '-days', '2'];
-    execFileSync('openssl', [...how, ...subject, ...files], { stdio: 'ignore' });
-    ca = readFileSync(join(folder, 'cert.pem'), 'utf8');
-    const key = readFileSync(join(folder, 'key.pem'));
+    const { cert, key } = selfSigned(folder);
+    ca = cert;
     server = createServer({ cert: ca, key }, (asked, answer) => guard(elasticsearchUrl, asked, answer));
     await new Promise<void>((resolve) => {
       server.listen(0, '127.0.0.1', resolve);

@@ -1,5 +1,4 @@
-import { execFileSync } from 'node:child_process';
-import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { mkdtempSync, rmSync } from 'node:fs';
 import { type AddressInfo, connect } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -8,6 +7,7 @@ import { StoreUnusable } from '../../src/event-log/event-log.js';
 import { KafkaEventLog } from '../../src/event-log/kafka.js';
 import { entry, readAll, tail, texts } from '../contract/event-log.harness.js';
 import { settled, until } from '../contract/harness.js';
+import { selfSigned } from '../support/certificate.js';
 import { type StartedCluster, startKafkaCluster } from '../support/containers.js';
 import { KafkaWorld, member } from './kafka-support.js';
 import { clusterSuite, containerSuite } from './support.js';
@@ -77,14 +77,10 @@ clusterSuite('Kafka behind TLS', ({ kafkaBrokers }) => {
   let server: Server;
   let cert = '';
   beforeAll(async () => {
-    const files = ['-keyout', join(folder, 'key.pem'), '-out', join(folder, 'cert.pem')];
-    const subject = ['-subj', '/CN=localhost', '-addext', 'subjectAltName=DNS:localhost,IP:127.0.0.1'];
-    execFileSync('openssl', ['req', '-x509', '-newkey', 'rsa:2048', '-nodes', '-days', '2', ...subject, ...files], {
-      stdio: 'ignore',
-    });
-    cert = readFileSync(join(folder, 'cert.pem'), 'utf8');
+    const { cert: own, key } = selfSigned(folder);
+    cert = own;
     const [host = '', port = ''] = (kafkaBrokers[0] ?? '').split(':');
-    server = createServer({ cert, key: readFileSync(join(folder, 'key.pem')) }, (client) => {
+    server = createServer({ cert, key }, (client) => {
       const broker = connect(Number(port), host);
       client.pipe(broker).pipe(client);
       client.on('error', () => broker.destroy());

@@ -1,5 +1,6 @@
 import { apartCases } from './read-model.apart.js';
 import { applyCases } from './read-model.apply.js';
+import { byteCases } from './read-model.bytes.js';
 import { expiredCreationCases } from './read-model.expired.js';
 import { filterCases } from './read-model.filter.js';
 import { generationCases } from './read-model.generation.js';
@@ -33,6 +34,7 @@ export function readModelContract(
     describe('pages in the order of a field', () => pageCases(given));
     describe('pages in the order received', () => receivedCases(given));
     describe('the end of the order received', () => lastCases(given));
+    describe('pages by their bytes', () => byteCases(given));
     describe('generations', () => generationCases(given));
     describe('the seal of the live generation', () => sealCases(given));
     describe('retention', () => retentionCases(given));

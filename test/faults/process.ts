@@ -54,6 +54,7 @@ export interface ServiceProcess {
   /** Its address, once it serves. Rejects when it ends before. */
   readonly listening: Promise<string>;
   readonly exit: Promise<Exit>;
+  kill(signal: NodeJS.Signals): void;
   /** Sends the signal and waits for the end. */
   end(signal: NodeJS.Signals): Promise<Exit>;
 }
@@ -95,6 +96,7 @@ export function spawnService(
     pid: child.pid ?? 0,
     listening: listening.promise,
     exit,
+    kill: (signal) => void child.kill(signal),
     end(signal) {
       child.kill(signal);
       return exit;

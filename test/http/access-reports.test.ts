@@ -88,7 +88,9 @@ beforeAll(async () => {
     }),
   );
   seed.now = START + 5 * HOUR;
-  seed.void('acme', (read) => decideDeletePolicy(read, { at: '', id: String, org: 'acme', name: 'crews' }));
+  seed.void('acme', (read) =>
+    decideDeletePolicy(read, { at: '', id: String, granter: null, org: 'acme', name: 'crews' }),
+  );
   seed.now = START + 6 * HOUR;
   seed.record((read, occasion) => decideDeletePolicy(read, { ...occasion, org: 'acme', name: 'crews' }));
   seed.now = START + 7 * HOUR;

@@ -169,7 +169,11 @@ function append({ fold, log }: Run, record: ControlRecord): 'applied' | 'void' {
 function decided({ fold }: Run, decide: Decision, name: string): ControlRecord | undefined {
   const { read, expected } = trackedRead(fold);
   try {
-    const events = decide(read, { at: new Date(Date.UTC(2026, 0, 1)).toISOString(), id: (n) => `${name}.${n}` });
+    const events = decide(read, {
+      at: new Date(Date.UTC(2026, 0, 1)).toISOString(),
+      id: (n) => `${name}.${n}`,
+      granter: null,
+    });
     return events.length === 0 ? undefined : recordOf(name, events, expected(events));
   } catch (error) {
     if (error instanceof ControlRefusal) return undefined;

@@ -1,8 +1,9 @@
 import fc from 'fast-check';
 import { AccessRules, namesWithin, principalOf } from '../../src/model/access.js';
 import type { ControlEvent, Read } from '../../src/model/control-events.js';
-import { decideCreateGroup, type GroupDocument } from '../../src/model/group.js';
+import { decideCreateGroup, type GroupDocument, type GroupState } from '../../src/model/group.js';
 import { linkTo } from '../../src/model/links.js';
+import type { MemberQuery } from '../../src/model/member-query.js';
 import {
   implied,
   type PermissionName,
@@ -11,6 +12,7 @@ import {
   type TargetKind,
 } from '../../src/model/permission.js';
 import { decideCreatePolicy, type PolicyDocument } from '../../src/model/policy.js';
+import { groupStream } from '../../src/model/streams.js';
 import { decideEditUser } from '../../src/model/user.js';
 import { account, key, ORG, occasion, org, past, stateAfter, user } from './past.js';
 
@@ -30,6 +32,15 @@ function policy(name: string, document: Document): Decision {
 function group(name: string, more: Partial<GroupDocument>): Decision {
   const document = { description: name, tags: {}, memberLinks: [], ...more };
   return (read) => decideCreateGroup(read, { ...occasion(`group ${name}`), org: ORG, name, document });
+}
+
+/** A query that nobody could set today on a group that policies name. */
+function recordedBefore(name: string, memberQuery: MemberQuery): Decision {
+  return (read) => {
+    const stream = groupStream(ORG, name);
+    const data = { ...(read(stream) as GroupState), memberQuery };
+    return [{ type: 'group-edited', stream, auditId: `before ${name}`, data }];
+  };
 }
 
 const people = [org, account('robot'), ...user('ann@example.com'), ...user('ben@example.com')];
@@ -133,10 +144,12 @@ describe('who may do what', () => {
     const query = (property: string) =>
       ({ kind: 'user', fetch: 'items', spec: { terms: [{ property, op: 'exists' }] } }) as const;
     const rules = rulesOf(
-      group('crew', { memberQuery: query('org') }),
-      group('kinds', { memberQuery: query('kind') }),
+      group('crew', {}),
+      group('kinds', {}),
       policy('one', { targetKind: 'domain', target: 'all', bindings: [grant(['view'], CREW)] }),
       policy('two', { targetKind: 'group', target: 'all', bindings: [grant(['view'], '/org/acme/group/kinds')] }),
+      recordedBefore('crew', query('org')),
+      recordedBefore('kinds', query('kind')),
     );
     expect([rules.reach(ANN, 'domain', 'view'), rules.reach(ANN, 'group', 'view')]).toEqual([new Set(), 'all']);
   });

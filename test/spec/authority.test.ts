@@ -249,7 +249,7 @@ it('answers a caller that has removed itself', async () => {
   const { events } = await world.runner.run(
     creating('robot', remove, {
       id: 'remove myself',
-      decide: (read) => decideDeleteServiceAccount(read, { org: ORG, name: 'robot', at: AT, id }),
+      decide: (read) => decideDeleteServiceAccount(read, { org: ORG, name: 'robot', at: AT, id, granter: null }),
     }),
   );
   expect(events.map(({ type }) => type)).toContain('serviceaccount-deleted');

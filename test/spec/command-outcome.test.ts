@@ -24,7 +24,9 @@ const ids = () => {
 
 function creating(name: string): ControlCommand {
   const document = { description: name, tags: {}, memberLinks: [] };
-  return command(`create ${name}`, (read) => decideCreateGroup(read, { org: ORG, name, document, at: AT, id: ids() }));
+  return command(`create ${name}`, (read) =>
+    decideCreateGroup(read, { org: ORG, name, document, at: AT, id: ids(), granter: null }),
+  );
 }
 
 /** Adds a tag to what there is. */
@@ -35,6 +37,7 @@ function tagging(name: string, tag: string): ControlCommand {
       name,
       at: AT,
       id: ids(),
+      granter: null,
       revise: (document) => ({ ...document, tags: { ...document.tags, [tag]: 'x' } }),
     }),
   );

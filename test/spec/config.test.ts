@@ -19,10 +19,13 @@ describe('the configuration', () => {
       roles: new Set(['api', 'projector']),
       trustedProxies: [],
       rateLimit: 0,
+      readsPerOrg: 8,
+      requestBudgetMs: 10_000,
       badKeysPerMinute: 300,
       quotas: USUAL_QUOTAS,
       maxConnections: 10_000,
       maxConnectionsPerAddress: 1_000,
+      tls: undefined,
       logLevel: 'info',
       smtp: undefined,
     });

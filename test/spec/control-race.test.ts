@@ -25,7 +25,7 @@ function createOrg(name: string, by: string) {
     at: AT,
     by: BY,
     decide: (read: Parameters<typeof decideCreateOrg>[0]) =>
-      decideCreateOrg(read, { name, description: by, tags: {}, at: AT, keyHash: `${name} ${by}`, id }),
+      decideCreateOrg(read, { name, description: by, tags: {}, at: AT, keyHash: `${name} ${by}`, id, granter: null }),
   };
 }
 

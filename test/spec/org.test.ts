@@ -10,6 +10,7 @@ const command: CreateOrg = {
   at: AT,
   keyHash: 'ab12',
   id: (n) => `id-${n}`,
+  granter: null,
 };
 
 const first = { version: 1, created: AT, lastModified: AT };

@@ -1,7 +1,6 @@
 import { ReportAccess, ReportAccessHandler } from '../../src/commands/access-report.js';
 import type { ControlState } from '../../src/commands/control-state.js';
 import { stateAt } from '../../src/commands/past-state.js';
-import { Places } from '../../src/commands/places.js';
 import { controlEntry } from '../../src/event-log/control-record.js';
 import type { Batch, EventLog, LogRecord } from '../../src/event-log/event-log.js';
 import type { ControlRecord } from '../../src/model/control-fold.js';
@@ -136,35 +135,8 @@ describe('the state at an instant', () => {
   });
 });
 
-describe('places', () => {
-  it('let so many run at once, and the others in their order, whatever becomes of each', async () => {
-    const places = new Places(2);
-    const begun: number[] = [];
-    const ends = Array.from({ length: 6 }, () => Promise.withResolvers<void>());
-    const runs = ends.map(({ promise }, index) =>
-      places.run(async () => {
-        begun.push(index);
-        await promise;
-      }),
-    );
-    const settled = Promise.allSettled(runs);
-    const turn = () => new Promise((resolve) => setImmediate(resolve));
-    await turn();
-    expect(begun).toEqual([0, 1]);
-    ends[1]?.reject(new Error('failed'));
-    await turn();
-    expect(begun).toEqual([0, 1, 2]);
-    for (const { resolve } of ends) resolve();
-    expect((await settled).map(({ status }) => status)).toEqual(
-      ends.map((_, index) => (index === 1 ? 'rejected' : 'fulfilled')),
-    );
-    expect(begun).toEqual([0, 1, 2, 3, 4, 5]);
-    await expect(places.run(async () => 'free again')).resolves.toBe('free again');
-  });
-});
-
 describe('reports on the past', () => {
-  it('are at most two at once; one that nobody waits for any more takes no place', async () => {
+  it('are one at a time of an organization; one that nobody waits for any more takes no place', async () => {
     let reading = 0;
     let most = 0;
     const open = Promise.withResolvers<void>();
@@ -194,6 +166,6 @@ describe('reports on the past', () => {
     const targets = (await Promise.all(reports)).map(({ target }) => target);
     expect(new Set(targets)).toEqual(new Set(['/org/acme/group/viewers']));
     await expect(left).rejects.toThrow('gone');
-    expect(most).toBe(2);
+    expect(most).toBe(1);
   });
 });

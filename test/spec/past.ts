@@ -30,8 +30,8 @@ export function stateAfter(events: readonly ControlEvent[]): Read {
 export const ORG = 'acme';
 
 /** The moment of a command, with identifiers of its own: `name-0`, `name-1`, ... */
-export function occasion(name: string, at = AT): Occasion {
-  return { at, id: (n) => `${name}-${n}` };
+export function occasion(name: string, at = AT, granter: string | null = null): Occasion {
+  return { at, id: (n) => `${name}-${n}`, granter };
 }
 
 /** With the account `admin` as the only superuser. */

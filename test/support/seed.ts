@@ -121,7 +121,7 @@ export class Seed {
       return made[n] ?? '';
     };
     const at = new Date(this.now).toISOString();
-    const events = decide(read, { at, id });
+    const events = decide(read, { at, id, granter: null });
     const record: ControlRecord = { commandId: this.ids.next(), at, by: BY, expected: expected(events), events };
     const place = { offset: this.taken + this.entries.length, time: this.now };
     if (foldRecord(this.fold, record, place) !== 'applied') throw new Error('a seed is void');

@@ -90,6 +90,7 @@ export class TestStore {
       at: AT,
       keyHash: `${name}-hash`,
       id: (n: number) => `${name}-${n}`,
+      granter: null,
     };
     await this.control(name, decideCreateOrg(readFold(emptyFold()), command));
   }

@@ -1,0 +1,211 @@
+import { AccessRules, type PolicyBinding } from './access.js';
+import { canonicalJson } from './canonical-json.js';
+import type { ControlEvent, Read } from './control-events.js';
+import { type Given, kindsOf, newlyGiven, strongestFirst, targetsOf } from './given.js';
+import type { GroupState } from './group.js';
+import { linkTo, parseLink } from './links.js';
+import { selfSetTerms } from './member-query.js';
+import { permissionsOn, type TargetKind } from './permission.js';
+import { ControlRefusal, type Missing } from './refusal.js';
+import type { Occasion } from './resource.js';
+import { readAfter } from './state-after.js';
+import { authzStream, groupStream, policyStream } from './streams.js';
+
+/** Holds nothing: no link is empty. */
+export const NOBODY = '';
+
+/**
+ * Throws `forbidden` when the events of a change would give anybody a permission that the granter does not have on the
+ * same resources, by the same permission or by `manage`. Every decision that can give something calls it with all its
+ * events: it compares the state before them with the state after them, so it does not matter how something is given.
+ */
+export function refuseGrants(
+  read: Read,
+  { org, granter }: Pick<Occasion, 'granter'> & { readonly org: string },
+  events: readonly ControlEvent[],
+): void {
+  if (granter === null) return;
+  const rules = rulesOf(read, org);
+  const missing = missingForEvents(read, rules, org, granter, events);
+  if (missing) throw lacking(missing, rules, org, granter, 'which this change would give');
+}
+
+/** Throws `forbidden` when a key of the principal would let the granter do what it may not do itself. */
+export function refuseKeyFor(read: Read, granter: Occasion['granter'], principal: string): void {
+  const { org } = parseLink(principal) ?? {};
+  if (granter === null || granter === principal || org === undefined) return;
+  const rules = rulesOf(read, org);
+  const given = [...rules.namesOf(principal)].flatMap((name) => givenTo(rules, name));
+  const missing = missingOf(rules, granter, given);
+  if (missing) throw lacking(missing, rules, org, granter, 'which the key would give');
+}
+
+/** What somebody lacks to bring about these events and to have what they need besides; undefined when it is nothing. */
+export function missingFor(
+  read: Read,
+  org: string,
+  granter: string,
+  events: readonly ControlEvent[],
+  needed: readonly Given[] = [],
+): Missing | undefined {
+  const rules = rulesOf(read, org);
+  return missingOf(rules, granter, needed) ?? missingForEvents(read, rules, org, granter, events);
+}
+
+/** The refusal that tells the granter what it lacks, and names no resource that it does not know. */
+export function refusalOf(read: Read, org: string, granter: string, missing: Missing, why: string): ControlRefusal {
+  return lacking(missing, rulesOf(read, org), org, granter, why);
+}
+
+/**
+ * The decision goes through all policies and groups: it rests on `authz/{org}`, which every change of any of them moves.
+ */
+function rulesOf(read: Read, org: string): AccessRules {
+  read(authzStream(org));
+  return new AccessRules(read, org);
+}
+
+function missingForEvents(
+  read: Read,
+  rules: AccessRules,
+  org: string,
+  granter: string,
+  events: readonly ControlEvent[],
+): Missing | undefined {
+  const said = events.flatMap((event): readonly Given[] => {
+    if (event.type === 'policy-created' || event.type === 'policy-edited') {
+      return newlyGiven(read(policyStream(org, event.data.name)), event.data);
+    }
+    if (event.type === 'group-created' || event.type === 'group-edited') {
+      const widened = isWidened(read(groupStream(org, event.data.name)), event.data);
+      return widened ? givenTo(rules, linkTo(org, 'group', event.data.name)) : [];
+    }
+    return [];
+  });
+  return missingOf(rules, granter, said) ?? missingForMatches(read, rules, org, granter, events);
+}
+
+/** Whether others may be members than before: by a new link, or by another query. */
+function isWidened(before: GroupState | undefined, after: GroupState): boolean {
+  const known = new Set(before?.memberLinks);
+  if (after.memberLinks.some((link) => !known.has(link))) return true;
+  return (
+    after.memberQuery !== undefined && canonicalJson(after.memberQuery) !== canonicalJson(before?.memberQuery ?? null)
+  );
+}
+
+/** What is lacking where the events make a user match the query of a group that policies name. */
+function missingForMatches(
+  read: Read,
+  rules: AccessRules,
+  org: string,
+  granter: string,
+  events: readonly ControlEvent[],
+): Missing | undefined {
+  const users = usersConcerned(read, org, events);
+  if (users.size === 0) return undefined;
+  const after = new AccessRules(readAfter(read, events), org);
+  for (const [user, { isNew }] of users) {
+    const before = rules.namesOf(user);
+    for (const name of after.namesOf(user)) {
+      if (before.has(name)) continue;
+      const given = givenTo(after, name);
+      if (isNew && readsSelfSet(read, org, name) && missingOf(rules, NOBODY, given)) throw letsItselfIn(org);
+      const missing = missingOf(rules, granter, given);
+      if (missing) return missing;
+    }
+  }
+  return undefined;
+}
+
+function readsSelfSet(read: Read, org: string, link: string): boolean {
+  const { kind, ref = '' } = parseLink(link) ?? {};
+  const group = kind === 'group' ? read(groupStream(org, ref)) : undefined;
+  return selfSetTerms(group?.memberQuery).length > 0;
+}
+
+/** What a new user chose is the user's own doing, and a new user has nothing to give. */
+function letsItselfIn(org: string): ControlRefusal {
+  return new ControlRefusal(
+    'forbidden',
+    'the memberQuery of a group that policies name reads what users choose themselves, and the new user would match it; ' +
+      `ask an administrator of ${org} to change the query`,
+  );
+}
+
+/**
+ * The users whose matches the events may change: those that are made or edited, and those that come into a group or leave
+ * one, because queries read the groups that link a user. Nobody else: a query reads nothing but its user.
+ */
+function usersConcerned(
+  read: Read,
+  org: string,
+  events: readonly ControlEvent[],
+): ReadonlyMap<string, { readonly isNew: boolean }> {
+  const users = new Map<string, { readonly isNew: boolean }>();
+  for (const event of events) {
+    if (event.type === 'user-created' || event.type === 'user-edited') {
+      users.set(linkTo(org, 'user', event.data.email), { isNew: event.type === 'user-created' });
+    }
+    if (event.type !== 'group-created' && event.type !== 'group-edited' && event.type !== 'group-deleted') continue;
+    const before = read(groupStream(org, event.data.name))?.memberLinks ?? [];
+    const after = event.type === 'group-deleted' ? [] : event.data.memberLinks;
+    for (const link of exclusive(before, after)) {
+      if (parseLink(link)?.kind === 'user' && !users.has(link)) users.set(link, { isNew: false });
+    }
+  }
+  return users;
+}
+
+/** What is in one of the lists only. */
+function exclusive(one: readonly string[], other: readonly string[]): readonly string[] {
+  const [first, second] = [new Set(one), new Set(other)];
+  return [...one.filter((link) => !second.has(link)), ...other.filter((link) => !first.has(link))];
+}
+
+/** What policies give to a user, group or service account by its own name. */
+function givenTo(rules: AccessRules, link: string): readonly Given[] {
+  return rules
+    .bindingsOf(link)
+    .flatMap(({ policy, permissions }: PolicyBinding) =>
+      kindsOf(policy).map((kind) => ({ kind, permissions, targets: targetsOf(policy) })),
+    );
+}
+
+function missingOf(rules: AccessRules, granter: string, given: readonly Given[]): Missing | undefined {
+  for (const { kind, permissions, targets } of given) {
+    for (const permission of strongestFirst(kind).filter((name) => permissions.includes(name))) {
+      const reach = rules.reach(granter, kind, permission);
+      if (reach === 'all') continue;
+      if (targets === 'all') return { kind, permission };
+      const target = targets.find((link) => !reach.has(link));
+      if (target !== undefined) return { kind, permission, target };
+    }
+  }
+  return undefined;
+}
+
+function lacking(missing: Missing, rules: AccessRules, org: string, granter: string, why: string): ControlRefusal {
+  const { kind, permission, target } = missing;
+  const isKnown = target !== undefined && knows(rules, granter, kind, target);
+  const on = isKnown
+    ? nameOf(target)
+    : target === undefined
+      ? `every ${kind}`
+      : `${kind === 'auditctx' ? 'an' : 'a'} ${kind} that it may not view`;
+  const message = `${nameOf(granter)} lacks "${permission}" on ${on}, ${why}; ask someone of ${org} who holds it`;
+  return new ControlRefusal('forbidden', message, [], { kind, permission, ...(isKnown && { target }) });
+}
+
+function knows(rules: AccessRules, granter: string, kind: TargetKind, target: string): boolean {
+  return permissionsOn(kind).some(({ name }) => {
+    const reach = rules.reach(granter, kind, name);
+    return reach === 'all' || reach.has(target);
+  });
+}
+
+/** Of a link, its kind and reference: what people call the resource. */
+function nameOf(link: string): string {
+  const { kind, ref } = parseLink(link) ?? {};
+  return kind === undefined ? link : `${kind}/${ref}`;
+}

@@ -1,0 +1,42 @@
+import type { QuerySpec, Term } from './query.js';
+import type { Fault } from './refusal.js';
+
+/** Who is a member of a group besides those that are linked: whoever matches at the moment. */
+export interface MemberQuery {
+  readonly kind: 'user';
+  readonly fetch: 'items';
+  readonly spec: QuerySpec;
+}
+
+/** Of a user, what nobody sets for himself: the inviter chooses the address, the service all else. */
+const GIVEN_BY_OTHERS = ['email', 'idp', 'id', 'created'];
+
+/** The terms that read what members may set themselves, by their places. Tags are set by editors of the user. */
+export function selfSetTerms(
+  query: MemberQuery | undefined,
+): readonly { readonly at: number; readonly name: string }[] {
+  return (query?.spec.terms ?? []).flatMap(({ property }: Term, at) =>
+    property === undefined || GIVEN_BY_OTHERS.includes(property) || isTag(property) ? [] : [{ at, name: property }],
+  );
+}
+
+function isTag(property: string): boolean {
+  return property === 'tags' || property.startsWith('tags.');
+}
+
+/** A group that policies name must not let anybody in for what he says of himself. */
+export function selfSetFaults(query: MemberQuery | undefined): Fault[] {
+  return selfSetTerms(query).map(({ at, name }) => ({
+    pointer: `/memberQuery/spec/terms/${at}/property`,
+    reason: `must not be ${name}: a policy names this group, and members set it themselves; use ${ALLOWED}`,
+  }));
+}
+
+/** Of a group that a policy is to name; undefined where it may. */
+export function selfSetReason(query: MemberQuery | undefined): string | undefined {
+  const [first] = selfSetTerms(query);
+  if (!first) return undefined;
+  return `must not be this group: its memberQuery reads ${first.name}, which members set themselves; let it use ${ALLOWED}`;
+}
+
+const ALLOWED = `${GIVEN_BY_OTHERS.join(', ')}, a tag or rel group`;

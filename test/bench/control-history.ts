@@ -1,0 +1,115 @@
+import type { LogEntry } from '../../src/event-log/event-log.js';
+import type { ControlEvent, Read } from '../../src/model/control-events.js';
+import type { ControlRecord } from '../../src/model/control-fold.js';
+import type { Occasion } from '../../src/model/resource.js';
+import { built } from './server.ts';
+
+const { controlEntry } =
+  await built<typeof import('../../src/event-log/control-record.js')>('event-log/control-record.js');
+const { systemIds } = await built<typeof import('../../src/ids.js')>('ids.js');
+const { emptyFold, foldRecord, trackedRead } =
+  await built<typeof import('../../src/model/control-fold.js')>('model/control-fold.js');
+const { authzChanged } = await built<typeof import('../../src/model/authz.js')>('model/authz.js');
+const { decideCreateOrg } = await built<typeof import('../../src/model/org.js')>('model/org.js');
+const { begun } = await built<typeof import('../../src/model/resource.js')>('model/resource.js');
+const { decideDeleteUser, decideEditUser } = await built<typeof import('../../src/model/user.js')>('model/user.js');
+const { decideCreateGroup, decideDeleteGroup, decideEditGroup } =
+  await built<typeof import('../../src/model/group.js')>('model/group.js');
+const { decideCreatePolicy, decideDeletePolicy } =
+  await built<typeof import('../../src/model/policy.js')>('model/policy.js');
+const accounts = await built<typeof import('../../src/model/service-account.js')>('model/service-account.js');
+
+type Decision = (read: Read, occasion: Occasion) => ControlEvent[];
+
+/** Records of one organization; each of them has room for some 100 resources. */
+const RECORDS_OF_AN_ORG = 1_000;
+const BY = { name: 'admin', link: '/org/bench/serviceaccount/admin', requestId: 'bench', remoteIp: '192.0.2.1' };
+const TAGS = { team: 'platform', stage: 'production' };
+
+/**
+ * So many records of `control` as a service has them after a while: organizations with users, groups, service accounts,
+ * keys and policies that are made, edited and deleted, a change a second, every second one with an Idempotency-Key. The
+ * same at every run but for the identifiers.
+ */
+export function* controlHistory(count: number): Generator<{ readonly entry: LogEntry; readonly time: number }> {
+  const first = Date.parse('2026-01-01T00:00:00Z');
+  const clock = { time: first, now: () => clock.time };
+  const ids = systemIds(clock);
+  const random = randomOf(1);
+  const fold = emptyFold();
+  for (let offset = 0; offset < count; ) {
+    clock.time = first + offset * 1_000;
+    const org = `org-${Math.floor(offset / RECORDS_OF_AN_ORG)}`;
+    const decide = offset % RECORDS_OF_AN_ORG === 0 ? createOrg(org, ids.secret()) : change(org, random, ids.secret());
+    const { read, expected } = trackedRead(fold);
+    const events = attempt(decide, read, { at: new Date(clock.time).toISOString(), id: () => ids.next() });
+    if (events.length === 0) continue;
+    const keyed = offset % 2 === 0 && { requestHash: 'f'.repeat(64) };
+    const at = new Date(clock.time).toISOString();
+    const record: ControlRecord = { commandId: ids.next(), ...keyed, at, by: BY, expected: expected(events), events };
+    if (foldRecord(fold, record, { offset, time: clock.time }) === 'void') throw new Error(`record ${offset} is void`);
+    offset += 1;
+    yield { entry: controlEntry(record), time: clock.time };
+  }
+}
+
+/** A decision that refuses changes nothing: another is tried. */
+function attempt(decide: Decision, read: Read, occasion: Occasion): ControlEvent[] {
+  try {
+    return decide(read, occasion);
+  } catch {
+    return [];
+  }
+}
+
+function createOrg(name: string, keyHash: string): Decision {
+  return (read, occasion) => decideCreateOrg(read, { ...occasion, name, description: name, tags: TAGS, keyHash });
+}
+
+function change(org: string, random: () => number, secret: string): Decision {
+  const n = Math.floor(random() * 30);
+  const email = `user-${n}@example.com`;
+  const [group, name, policy] = [`group-${n}`, `robot-${n}`, `policy-${n}`];
+  const member = `/org/${org}/user/${email}`;
+  const document = { description: `made for ${name}`, tags: TAGS };
+  const edited = { description: secret, tags: TAGS };
+  const decisions: readonly Decision[] = [
+    (read, at) => createUser(read, at, org, email),
+    (read, at) => decideEditUser(read, { ...at, org, ref: email, revise: (user) => ({ ...user, ...edited }) }),
+    (read, at) => decideDeleteUser(read, { ...at, org, ref: email }),
+    (read, at) => decideCreateGroup(read, { ...at, org, name: group, document: { ...document, memberLinks: [] } }),
+    (read, at) => decideEditGroup(read, { ...at, org, name: group, revise: (one) => ({ ...one, ...edited }) }),
+    (read, at) =>
+      decideEditGroup(read, { ...at, org, name: group, revise: (one) => ({ ...one, memberLinks: [member] }) }),
+    (read, at) => decideDeleteGroup(read, { ...at, org, name: group }),
+    (read, at) => accounts.decideCreateServiceAccount(read, { ...at, org, name, document }),
+    (read, at) => accounts.decideAddKey(read, { ...at, org, name, description: 'ci', keyHash: secret }),
+    (read, at) => accounts.decideAddKey(read, { ...at, org, name, description: 'cd', keyHash: secret }),
+    (read, at) => accounts.decideDeleteServiceAccount(read, { ...at, org, name }),
+    (read, at) => {
+      const bindings = [{ permissions: ['view'], principalLinks: [`/org/${org}/group/superusers`] }];
+      const granted = { ...document, targetKind: 'user', target: 'all', bindings } as const;
+      return decideCreatePolicy(read, { ...at, org, name: policy, document: granted });
+    },
+    (read, at) => decideDeletePolicy(read, { ...at, org, name: policy }),
+  ];
+  return decisions[Math.floor(random() * decisions.length)] as Decision;
+}
+
+function createUser(read: Read, { at, id }: Occasion, org: string, email: string): ControlEvent[] {
+  const stream = `user/${org}/${email}` as const;
+  if (read(stream)) return [];
+  const data = { ...begun(id(0), at), org, email, idp: 'invitation', name: email, description: email, tags: TAGS };
+  return [{ type: 'user-created', stream, auditId: id(1), data }, authzChanged(org)];
+}
+
+/** Mulberry32: chance that repeats. */
+function randomOf(seed: number): () => number {
+  let state = seed;
+  return () => {
+    state = (state + 0x6d2b79f5) | 0;
+    let mixed = Math.imul(state ^ (state >>> 15), 1 | state);
+    mixed = (mixed + Math.imul(mixed ^ (mixed >>> 7), 61 | mixed)) ^ mixed;
+    return ((mixed ^ (mixed >>> 14)) >>> 0) / 2 ** 32;
+  };
+}

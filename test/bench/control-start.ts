@@ -1,0 +1,66 @@
+/**
+ * How long the service takes to start, and how much memory it then has, by the number of records in `control`. Run after
+ * a build: `node test/bench/control-start.ts [records...]`; 10,000, 100,000 and 1,000,000 if not given. The logs are kept
+ * in the system's temporary folder for later runs. Prints one JSON line a size. Needs Linux.
+ */
+import { existsSync, mkdirSync, renameSync, rmSync, statSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { controlHistory } from './control-history.ts';
+import { median, say } from './figures.ts';
+import { built, startService } from './server.ts';
+
+const { EmbeddedEventLog } = await built<typeof import('../../src/event-log/embedded.js')>('event-log/embedded.js');
+
+/** Changes when other records are made. */
+const VERSION = 1;
+const STARTS = 3;
+const AT_ONCE = 1_000;
+
+const sizes = process.argv.slice(2).map(Number);
+for (const records of sizes.length > 0 ? sizes : [10_000, 100_000, 1_000_000]) {
+  const folder = join(tmpdir(), `control-start-${VERSION}-${records}`);
+  if (!existsSync(folder)) await make(folder, records);
+  const runs: { readonly seconds: number; readonly cpu: number; readonly now: number; readonly peak: number }[] = [];
+  for (let run = 0; run < STARTS; run += 1) {
+    const began = performance.now();
+    const service = await startService(folder);
+    const seconds = (performance.now() - began) / 1_000;
+    const { now, peak } = service.memory();
+    const cpu = (service.cpuMs() ?? 0) / 1_000;
+    runs.push({ seconds, cpu, now, peak });
+    say(
+      `${records} records: ready in ${seconds.toFixed(1)} s, ${cpu.toFixed(1)} s CPU, with ${now.toFixed(0)} MiB, at most ${peak.toFixed(0)}`,
+    );
+    await service.stop();
+  }
+  const of = (name: 'seconds' | 'cpu' | 'now' | 'peak') => Number(median(runs.map((run) => run[name])).toFixed(2));
+  const logMiB = Math.round(statSync(join(folder, 'log.db')).size / 2 ** 20);
+  const figures = { readySeconds: of('seconds'), cpuSeconds: of('cpu'), memoryMiB: of('now'), peakMiB: of('peak') };
+  process.stdout.write(`${JSON.stringify({ figure: 'control-start', records, logMiB, ...figures })}\n`);
+}
+
+/** The log, and the read model that the first start makes of it. */
+async function make(folder: string, records: number): Promise<void> {
+  const unfinished = `${folder}.unfinished`;
+  rmSync(unfinished, { recursive: true, force: true });
+  mkdirSync(unfinished, { mode: 0o700 });
+  let time = 0;
+  const log = await EmbeddedEventLog.open({ file: join(unfinished, 'log.db'), clock: { now: () => time } });
+  let waiting: Parameters<typeof log.append>[0][number][] = [];
+  for (const one of controlHistory(records)) {
+    waiting.push(one.entry);
+    if (waiting.length < AT_ONCE) continue;
+    time = one.time;
+    await log.append(waiting);
+    waiting = [];
+  }
+  await log.append(waiting);
+  await log.close();
+  const began = performance.now();
+  await (await startService(unfinished)).stop();
+  say(
+    `${records} records: the first start made the read model in ${((performance.now() - began) / 1_000).toFixed(0)} s`,
+  );
+  renameSync(unfinished, folder);
+}
