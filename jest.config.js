@@ -55,6 +55,7 @@ const ON_BOTH_STORES = [
   'resource-names',
   'retention',
   'revoked',
+  'security-events',
   'service-accounts',
   'users',
 ];

@@ -11,6 +11,7 @@ import { DeniedAttempts } from './commands/denied-attempts.js';
 import { Guesses } from './commands/guesses.js';
 import { Jobs } from './commands/jobs.js';
 import { keyHash } from './commands/key-secrets.js';
+import { SecurityEvents } from './commands/security-events.js';
 import type { Config } from './config.js';
 import type { Topic } from './event-log/event-log.js';
 import { addGauges } from './gauges.js';
@@ -101,6 +102,8 @@ async function compose(
   addGauges(metrics, log, projections, clock);
   const guesses = new Guesses(config.badKeysPerMinute, clock, metrics, logger);
   started.defer(() => guesses.close());
+  const security = new SecurityEvents(log, ids, state, metrics, logger);
+  started.defer(() => security.close());
   const jobs = new Jobs(clock, ids, logger);
   started.defer(() => jobs.stop());
   const parts: Parts = {
@@ -118,6 +121,7 @@ async function compose(
     metrics,
     turns,
     guesses,
+    security,
     jobs,
     maintenance: maintenanceOf(store, retention, metrics, clock, logger),
     mailer: config.smtp ? smtpMailer(config.smtp, logger) : logMailer(logger),

@@ -4,6 +4,7 @@ import type { Principal } from '../model/access.js';
 import { type AuditEvent, DENIED, recordedEvent, SERVICE_CONTEXT } from '../model/audit-event.js';
 import type { Gravity } from '../model/gravity.js';
 import { publisherOf } from '../model/publisher.js';
+import { cutTo } from './cut.js';
 import type { DeniedSummary } from './denied-tally.js';
 
 /** In bytes of JSON. With these no event has more than 2,048 bytes. */
@@ -71,16 +72,4 @@ export function deniedSummaryEvent(org: string, summary: DeniedSummary, id: stri
     action: { type: 'denied-attempts', data: { ...summary } },
     result: { ...RESULT, message: `${summary.unrecorded} more attempts were denied than are recorded one by one` },
   };
-}
-
-/** The beginning of the text that has at most so many bytes as JSON; whole characters only. */
-function cutTo(bytes: number, text: string): string {
-  let used = 0;
-  let end = 0;
-  for (const character of text) {
-    used += Buffer.byteLength(JSON.stringify(character)) - 2;
-    if (used > bytes) return text.slice(0, end);
-    end += character.length;
-  }
-  return text;
 }

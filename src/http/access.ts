@@ -11,6 +11,7 @@ import { type Principal, principalOf, type Reach } from '../model/access.js';
 import type { Authority } from '../model/authority.js';
 import { gravityOf, type Wanted } from '../model/gravity.js';
 import type { PermissionName, TargetKind } from '../model/permission.js';
+import { SERVICE_ORG } from '../model/service-org.js';
 import { targetLink } from '../model/targets.js';
 import { STATUSES } from './statuses.js';
 
@@ -157,7 +158,7 @@ export class AccessCheck {
     if (access === 'root' || root) {
       const principal = root ? undefined : principalOf(this.state.read, hash, this.clock.now());
       request.principal = principal ?? null;
-      if (access === 'root' && root) return undefined;
+      if (root && (access === 'root' || readsJournal(request, access))) return undefined;
       return root || principal ? forbidden() : unauthenticated();
     }
     const authority = authorityFor(request, access, hash);
@@ -245,6 +246,13 @@ function authorityFor(request: FastifyRequest, access: Exclude<Checked, 'root'>,
   const { kind, permission, on } = access;
   const where = on === 'all' || on === 'some' ? on : { ref: params[on] ?? '' };
   return { org, keyHash, needs: [{ kind, permission, on: where }] };
+}
+
+/** The journal of the service is the root key's to read. */
+function readsJournal({ params, method }: FastifyRequest, access: Checked): boolean {
+  const isRead = method === 'GET' || method === 'HEAD';
+  const { org } = (params ?? {}) as { readonly org?: string };
+  return isRead && org === SERVICE_ORG && typeof access === 'object' && access.permission === 'readAudit';
 }
 
 /** Whether the route shows the caller some resources only, and others not. */

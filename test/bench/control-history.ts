@@ -42,7 +42,11 @@ export function* controlHistory(count: number): Generator<{ readonly entry: LogE
     const org = `org-${Math.floor(offset / RECORDS_OF_AN_ORG)}`;
     const decide = offset % RECORDS_OF_AN_ORG === 0 ? createOrg(org, ids.secret()) : change(org, random, ids.secret());
     const { read, expected } = trackedRead(fold);
-    const events = attempt(decide, read, { at: new Date(clock.time).toISOString(), id: () => ids.next() });
+    const events = attempt(decide, read, {
+      at: new Date(clock.time).toISOString(),
+      id: () => ids.next(),
+      granter: null,
+    });
     if (events.length === 0) continue;
     const keyed = offset % 2 === 0 && { requestHash: 'f'.repeat(64) };
     const at = new Date(clock.time).toISOString();

@@ -106,6 +106,8 @@ test.each([
   const { bytes, end } = await exported(by, revoke);
   expect(end).not.toContain('exportend');
   expect(bytes).toBeLessThan(HELD_BYTES);
-  const logged = lines.map((line) => JSON.parse(line)).findLast(({ msg }) => String(msg).includes('not given to its end'));
+  const logged = lines
+    .map((line) => JSON.parse(line))
+    .findLast(({ msg }) => String(msg).includes('not given to its end'));
   expect(logged).toMatchObject({ level: 40, code, principal: link('serviceaccount', READER.account) });
 });
