@@ -56,8 +56,8 @@ export class AuditExportController {
     if (reply.raw.destroyed) return void record.end({ whole: false, count: 0 });
     const taken = { count: 0 };
     const text = lines(first.value, pages, taken, () => request.server.access.requireStill(request));
-    reply.raw.once('close', () => void record.end({ whole: reply.raw.writableFinished, ...taken }));
-    sendStreamed(reply, Readable.from(text, { objectMode: false }), this.readiness);
+    const ended = () => void record.end({ whole: reply.raw.writableFinished, ...taken });
+    sendStreamed(reply, Readable.from(text, { objectMode: false }), this.readiness, ended);
   }
 }
 

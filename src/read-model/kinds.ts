@@ -17,7 +17,7 @@ export interface Kind {
 }
 
 /** Which documents share a retention limit on the time of their records: those with the same value of a field, but for some. */
-export interface ExpiryClasses {
+interface ExpiryClasses {
   /** The same as `countBy`. */
   readonly field: string;
   /** Documents with this value whose other field is this are a class of their own, under a name that is no value. */

@@ -61,7 +61,7 @@ describe('an export', () => {
     expect(ended.action?.data).toEqual({ export: begun.id, whole: true, count: 2 });
   });
 
-  test('does not hold the record of itself, and the next one does', async () => {
+  test('of one page does not hold the record of itself, and the one that goes on from its cursor does', async () => {
     const lines = ({ text }: Answer<unknown>) =>
       text
         .trim()
