@@ -34,6 +34,7 @@ const ON_BOTH_STORES = [
   'grants',
   'groups',
   'idempotency',
+  'idempotency-publishers',
   'invitation-accept',
   'invitation-mail',
   'invitations',
@@ -57,7 +58,9 @@ const ON_BOTH_STORES = [
   'revoked',
   'security-events',
   'service-accounts',
+  'user-keys',
   'users',
+  'whoami',
 ];
 
 /** The main commands of `svc`, too. */

@@ -2,6 +2,7 @@ import { type DynamicModule, Module } from '@nestjs/common';
 import { CqrsModule } from '@nestjs/cqrs';
 import type { Clock } from './clock.js';
 import { ReportAccessHandler } from './commands/access-report.js';
+import { AppendsUnderWay } from './commands/appends-under-way.js';
 import { PublishAuditEventsHandler } from './commands/audit-publish.js';
 import { EditAuditContextHandler } from './commands/auditctx-edit.js';
 import { AuthorityCheck } from './commands/authority-check.js';
@@ -12,6 +13,7 @@ import { ControlState } from './commands/control-state.js';
 import { ListDeadLettersHandler } from './commands/dead-letter-list.js';
 import { ReplayDeadLettersHandler } from './commands/dead-letter-replay.js';
 import { CreateDomainHandler, DeleteDomainHandler, EditDomainHandler } from './commands/domain.js';
+import { FormerEvents } from './commands/event-keys.js';
 import { CreateGroupHandler, DeleteGroupHandler, EditGroupHandler } from './commands/group.js';
 import { Guesses } from './commands/guesses.js';
 import {
@@ -21,6 +23,7 @@ import {
   RevokeInvitationHandler,
 } from './commands/invitation.js';
 import { Jobs } from './commands/jobs.js';
+import { AddKeyHandler, ListKeysHandler, RemoveKeyHandler } from './commands/key.js';
 import { KeySecrets } from './commands/key-secrets.js';
 import { type Maintenance, StartRebuildHandler, StartReconciliationHandler } from './commands/maintenance.js';
 import { CreateOrgHandler } from './commands/org-create.js';
@@ -28,13 +31,12 @@ import { RecoverOrgHandler } from './commands/org-recover.js';
 import { CreatePolicyHandler, DeletePolicyHandler, EditPolicyHandler } from './commands/policy.js';
 import { SecurityEvents } from './commands/security-events.js';
 import {
-  AddKeyHandler,
   CreateServiceAccountHandler,
   DeleteServiceAccountHandler,
   EditServiceAccountHandler,
-  RemoveKeyHandler,
 } from './commands/service-account.js';
 import { DeleteUserHandler, EditUserHandler } from './commands/user.js';
+import { WhoAmIHandler } from './commands/whoami.js';
 import type { Config } from './config.js';
 import type { Backup } from './event-log/backup.js';
 import type { EventLog } from './event-log/event-log.js';
@@ -50,6 +52,7 @@ import { EventLogController } from './http/eventlog.controller.js';
 import { GroupController } from './http/group.controller.js';
 import { HealthController } from './http/health.controller.js';
 import { InvitationController } from './http/invitation.controller.js';
+import { KeyController } from './http/key.controller.js';
 import { MaintenanceController } from './http/maintenance.controller.js';
 import { MetricsController } from './http/metrics.controller.js';
 import { OpenApiController } from './http/openapi.controller.js';
@@ -58,6 +61,7 @@ import { PermissionsController } from './http/permissions.controller.js';
 import { PolicyController } from './http/policy.controller.js';
 import { ServiceAccountController } from './http/service-account.controller.js';
 import { UserController } from './http/user.controller.js';
+import { WhoAmIController } from './http/whoami.controller.js';
 import type { Ids } from './ids.js';
 import { Metrics } from './metrics.js';
 import { Waiters } from './progress/waiters.js';
@@ -132,6 +136,8 @@ const COMMANDS = [
   TakeBackupHandler,
 ];
 const QUERIES = [
+  ListKeysHandler,
+  WhoAmIHandler,
   ReportAccessHandler,
   ExportAuditEventsHandler,
   GetAuditContextHandler,
@@ -160,11 +166,13 @@ const API_CONTROLLERS = [
   EventLogController,
   GroupController,
   InvitationController,
+  KeyController,
   OrgController,
   PermissionsController,
   PolicyController,
   ServiceAccountController,
   UserController,
+  WhoAmIController,
 ];
 
 @Module({})
@@ -195,7 +203,9 @@ export class AppModule {
         { provide: Jobs, useValue: parts.jobs },
         { provide: MAINTENANCE, useValue: parts.maintenance },
         { provide: MAILER, useValue: parts.mailer },
+        AppendsUnderWay,
         ControlChanges,
+        FormerEvents,
         KeySecrets,
         Readings,
         Cursors,

@@ -24,6 +24,8 @@ export interface Config {
   readonly trustedProxies: readonly string[];
   /** Requests a second that one organization may send to this process; 0 for no limit. */
   readonly rateLimit: number;
+  /** The longest life of a key that is issued, in days; undefined: no limit. */
+  readonly keyMaxDays: number | undefined;
   /** Reads of one organization that may be large, at once in this process; the others wait. */
   readonly readsPerOrg: number;
   /** How long one request may hold the event loop that all organizations share; it holds it in slices. */
@@ -85,6 +87,7 @@ export function readConfig(variables: Readonly<Record<string, string | undefined
     roles,
     trustedProxies: env.list('CONTROL_TRUSTED_PROXIES'),
     rateLimit: env.whole('CONTROL_RATE_LIMIT', 0, 0, 1_000_000),
+    keyMaxDays: env.whole('CONTROL_KEY_MAX_DAYS', 0, 0, 36_500) || undefined,
     readsPerOrg: env.whole('CONTROL_READS_PER_ORG', 8, 1, 1_000),
     requestBudgetMs: env.whole('CONTROL_REQUEST_BUDGET_MS', 10_000, 1, 600_000),
     badKeysPerMinute: env.whole('CONTROL_BAD_KEYS_PER_MINUTE', 300, 0, 1_000_000),

@@ -1,5 +1,6 @@
 import type { Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
+import { join } from 'node:path';
 import { NestFactory } from '@nestjs/core';
 import type { NestFastifyApplication } from '@nestjs/platform-fastify';
 import type { Logger } from 'pino';
@@ -12,7 +13,9 @@ import { Guesses } from './commands/guesses.js';
 import { Jobs } from './commands/jobs.js';
 import { keyHash } from './commands/key-secrets.js';
 import { SecurityEvents } from './commands/security-events.js';
+import { warnOfSelfSetQueries } from './commands/self-set-queries.js';
 import type { Config } from './config.js';
+import { ControlSnapshots } from './control-snapshot.js';
 import type { Topic } from './event-log/event-log.js';
 import { addGauges } from './gauges.js';
 import { AccessCheck } from './http/access.js';
@@ -31,10 +34,11 @@ import { maintenanceOf } from './maintenance.js';
 import { Metrics } from './metrics.js';
 import { emptyFold } from './model/control-fold.js';
 import { nestLogger } from './nest-logger.js';
+import { rebuildOutdated } from './outdated.js';
 import { Places } from './places.js';
 import { Waiters } from './progress/waiters.js';
 import { auditProjection } from './projections/audit.js';
-import { controlProjection } from './projections/control.js';
+import { controlProjection, controlProjectionFrom } from './projections/control.js';
 import type { Projection } from './projections/projection.js';
 import { ProjectionRunner } from './projections/projection-runner.js';
 import { sweepExpired } from './projections/retention-sweeper.js';
@@ -72,8 +76,10 @@ const LAST_CONNECTION_MS = 500;
 export async function startService(config: Config, logger: Logger, clock: Clock = systemClock): Promise<Service> {
   const started = new AsyncDisposableStack();
   try {
-    const { parts, store, projections } = await compose(config, logger, clock, started);
-    const failure = runLoops(parts, store, projections, logger, started);
+    const composed = await compose(config, logger, clock, started);
+    const { parts } = composed;
+    const failure = runLoops(composed, logger, started);
+    void parts.state.startReached.then(() => warnOfSelfSetQueries(parts.state.read, logger));
     const url = await serve(parts, logger, started);
     await Promise.race([ready(parts.readiness, logger), failure]);
     const isNew = parts.state.fold.streams.size === 0;
@@ -84,12 +90,14 @@ export async function startService(config: Config, logger: Logger, clock: Clock 
   }
 }
 
-async function compose(
-  config: Config,
-  logger: Logger,
-  clock: Clock,
-  started: AsyncDisposableStack,
-): Promise<{ parts: Parts; store: Store; projections: ReadonlyMap<Topic, ProjectionRunner> }> {
+interface Composed {
+  readonly parts: Parts;
+  readonly store: Store;
+  readonly projections: ReadonlyMap<Topic, ProjectionRunner>;
+  readonly snapshots: ControlSnapshots | undefined;
+}
+
+async function compose(config: Config, logger: Logger, clock: Clock, started: AsyncDisposableStack): Promise<Composed> {
   const ids = systemIds(clock);
   const fold = emptyFold();
   const retention = foldedRetention(fold, clock);
@@ -97,8 +105,12 @@ async function compose(
   const store = await openStore(config, retention, clock, logger, started, turns);
   const { log, model, feed } = store;
   const metrics = new Metrics();
-  const state = new ControlState(log, fold, config.cluster ? 'shared' : 'alone');
-  const projections = projectionsOf(config, store, metrics, logger);
+  // Only the embedded store has a folder to itself.
+  const snapshots = config.cluster
+    ? undefined
+    : new ControlSnapshots(join(config.dataDir, 'control.snapshot'), log, logger);
+  const state = new ControlState(log, fold, config.cluster ? 'shared' : 'alone', snapshots);
+  const projections = projectionsOf(config, store, metrics, logger, snapshots);
   addGauges(metrics, log, projections, clock);
   const guesses = new Guesses(config.badKeysPerMinute, clock, metrics, logger);
   started.defer(() => guesses.close());
@@ -126,7 +138,7 @@ async function compose(
     maintenance: maintenanceOf(store, retention, metrics, clock, logger),
     mailer: config.smtp ? smtpMailer(config.smtp, logger) : logMailer(logger),
   };
-  return { parts, store, projections };
+  return { parts, store, projections, snapshots };
 }
 
 /** The clients of a cluster are loaded only where there is one. */
@@ -148,17 +160,17 @@ function projectionsOf(
   { log, model, feed }: Store,
   metrics: Metrics,
   logger: Logger,
+  snapshots: ControlSnapshots | undefined,
 ): ReadonlyMap<Topic, ProjectionRunner> {
   if (!roles.has('projector')) return new Map();
   const runner = (projection: Projection) => new ProjectionRunner(log, model, feed, projection, metrics, logger);
-  return new Map([auditProjection, controlProjection].map((projection) => [projection.topic, runner(projection)]));
+  const control = snapshots ? controlProjectionFrom(snapshots) : controlProjection;
+  return new Map([auditProjection, control].map((projection) => [projection.topic, runner(projection)]));
 }
 
 /** Runs the fold and the projections; the answer rejects when one of them cannot go on, and never resolves. */
 function runLoops(
-  { state, model, metrics }: Parts,
-  store: Store,
-  projections: ReadonlyMap<Topic, ProjectionRunner>,
+  { parts: { state, model, metrics, jobs, maintenance }, store, projections, snapshots }: Composed,
   logger: Logger,
   started: AsyncDisposableStack,
 ): Promise<never> {
@@ -167,10 +179,16 @@ function runLoops(
   const project = async () => {
     // What has expired must be known before anything is indexed.
     await state.startReached;
+    // The projection of control begins there.
+    await snapshots?.keepStart(state);
     await Promise.all([...projections.values()].map((runner) => runner.run(signal)));
   };
   const loops = [...store.run(signal), state.run(signal), state.keepFresh(signal), project()];
-  if (projections.size > 0) loops.push(sweepExpired(model, metrics, logger, signal));
+  if (snapshots) loops.push(snapshots.keep(state, signal));
+  if (projections.size > 0) {
+    loops.push(sweepExpired(model, metrics, logger, signal));
+    loops.push(rebuildOutdated(store, projections, jobs, maintenance, logger, signal));
+  }
   started.defer(async () => {
     stop.abort();
     await Promise.allSettled(loops);
@@ -193,8 +211,9 @@ async function serve(parts: Parts, logger: Logger, started: AsyncDisposableStack
   await limitRate(server, config.rateLimit);
   const inFlight = new InFlight(server);
   const access = new AccessCheck(state, denied, clock, keyHash(parts.rootKey), guesses);
-  const routes = prepareServer(server, access, readiness);
+  // Before the access is checked again: a read may wait long for its turn.
   server.addHook('preHandler', new LargeReads(readPlaces(config)).hook);
+  const routes = prepareServer(server, access, readiness);
   const connections = watchConnections(server.server, parts, logger);
   const app = await NestFactory.create<NestFastifyApplication>(AppModule.of(parts), adapter, {
     logger: nestLogger(logger),

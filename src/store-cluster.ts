@@ -23,10 +23,12 @@ export function openClusterStore(
 ): Store {
   const log = new LateEventLog('Kafka', () => KafkaEventLog.open({ ...kafka, deliveryMs: DELIVERY_MS, logger }));
   started.defer(() => log.close());
+  let opened: ElasticsearchReadModel | undefined;
   const model = new LateReadModel('Elasticsearch', ElasticsearchReadModel.refreshMs, async () => {
     const { id } = await log.opened;
     const head = (topic: Topic) => log.head(topic);
-    return ElasticsearchReadModel.open({ ...elasticsearch, logId: id, head, retention, clock, logger });
+    opened = await ElasticsearchReadModel.open({ ...elasticsearch, logId: id, head, retention, clock, logger });
+    return opened;
   });
   started.defer(() => model.close());
   const feed = new LogProgressFeed(log, logger);
@@ -38,6 +40,7 @@ export function openClusterStore(
       ...[log.missing, model.missing].filter((reason) => reason !== undefined),
       ...(feed.isTailing ? [] : ['the progress of the projections is not followed yet']),
     ],
+    isOutdated: () => opened?.isOutdated ?? false,
     run: (signal) => [untilAborted(log.opened, signal), untilAborted(model.opened, signal), feed.run(signal)],
   };
 }

@@ -32,5 +32,5 @@ export async function openEmbeddedStore(
       logger.error({ file, reason, log: log.id }, 'the read model is rebuilt; the old file is kept'),
   });
   started.defer(() => model.close());
-  return { log, model, feed: new InProcessProgressFeed(), missing: () => [], run: () => [] };
+  return { log, model, feed: new InProcessProgressFeed(), missing: () => [], isOutdated: () => false, run: () => [] };
 }

@@ -10,6 +10,8 @@ export interface Store {
   readonly feed: ProgressFeed;
   /** What keeps it from being used at the moment; nothing when it can be. */
   missing(): string[];
+  /** Whether the read model that serves was made by an earlier version, and must be rebuilt. */
+  isOutdated(): boolean;
   /** What must go on as long as the service runs; each rejects when the process cannot go on, and resolves on abort. */
   run(signal: AbortSignal): readonly Promise<void>[];
 }

@@ -6,14 +6,16 @@ import type { Config } from '../config.js';
 import { ControlError } from '../errors.js';
 import { auditEntry } from '../event-log/audit-record.js';
 import type { EventLog, LogEntry, Position, Topic } from '../event-log/event-log.js';
-import { type Ids, keyedId, timeOf } from '../ids.js';
+import { type Ids, timeOf } from '../ids.js';
 import { Metrics } from '../metrics.js';
 import { type Publication, recordedEvent, type SentAuditEvent } from '../model/audit-event.js';
 import { canonicalJson } from '../model/canonical-json.js';
 import { type Indexed, Waiters } from '../progress/waiters.js';
 import { CLOCK, CONFIG, EVENT_LOG, IDS, READ_MODEL } from '../tokens.js';
 import { inSpan } from '../tracing.js';
+import { AppendsUnderWay } from './appends-under-way.js';
 import { AuthorityCheck, type Standing } from './authority-check.js';
+import { FormerEvents, formerEventId, keyedEventId } from './event-keys.js';
 
 export interface PublishItem {
   /** Valid: the shape is checked before. */
@@ -57,6 +59,8 @@ export interface IndexedEvents {
   ): Promise<readonly { readonly org: string; readonly id: string; readonly hash?: string }[]>;
 }
 
+const NO_KEYS: ReadonlySet<string> = new Set();
+
 interface Prepared {
   readonly id: string;
   readonly org: string;
@@ -73,6 +77,8 @@ export class PublishAuditEventsHandler implements ICommandHandler<PublishAuditEv
     private readonly waiters: Waiters,
     private readonly metrics: Metrics,
     private readonly authorities: AuthorityCheck,
+    private readonly underWay: AppendsUnderWay,
+    private readonly former: FormerEvents,
     @Inject(EVENT_LOG) private readonly log: EventLog,
     @Inject(READ_MODEL) private readonly model: IndexedEvents,
     @Inject(CLOCK) private readonly clock: Clock,
@@ -81,7 +87,9 @@ export class PublishAuditEventsHandler implements ICommandHandler<PublishAuditEv
   ) {}
 
   async execute({ items, mode, from, standing }: PublishAuditEvents): Promise<Published[]> {
-    const prepared = items.map((item) => this.prepare(item, mode, from));
+    const keys = items.flatMap(({ idempotencyKey }) => idempotencyKey ?? []);
+    const former = keys.length > 0 ? await this.former.among(from, keys) : NO_KEYS;
+    const prepared = items.map((item) => this.prepare(item, mode, from, former));
     const published = await inSpan('publish', { mode, events: items.length }, () =>
       this.publish(prepared, mode, standing),
     );
@@ -100,7 +108,7 @@ export class PublishAuditEventsHandler implements ICommandHandler<PublishAuditEv
     const start = performance.now();
     try {
       positions = await inSpan('append', { entries: prepared.length }, () =>
-        this.log.append(prepared.map(({ entry }) => entry)),
+        this.underWay.note(standing.authority.org, this.log.append(prepared.map(({ entry }) => entry))),
       );
     } catch (error) {
       if (!(error instanceof ControlError)) throw error;
@@ -142,7 +150,13 @@ export class PublishAuditEventsHandler implements ICommandHandler<PublishAuditEv
     return { code: first.hash === entry.headers.hash ? 'duplicate' : 'conflict', offset, id };
   }
 
-  private prepare(item: PublishItem, mode: 'sync' | 'async', from: PublishAuditEvents['from']): Prepared {
+  /** `former`: the keys that stand for events from before; their identifiers tell the projection what a retry is. */
+  private prepare(
+    item: PublishItem,
+    mode: 'sync' | 'async',
+    from: PublishAuditEvents['from'],
+    former: ReadonlySet<string>,
+  ): Prepared {
     const { event, idempotencyKey } = item;
     const waited = mode === 'sync';
     if (idempotencyKey === undefined) {
@@ -150,7 +164,7 @@ export class PublishAuditEventsHandler implements ICommandHandler<PublishAuditEv
       const recorded = recordedEvent(event, { ...from, id, postedTime: isoTime(timeOf(id)) });
       return { id, org: from.org, entry: auditEntry(recorded, { waited }) };
     }
-    const id = keyedId('event', from.org, from.contextName, idempotencyKey);
+    const id = (former.has(idempotencyKey) ? formerEventId : keyedEventId)(from, idempotencyKey);
     const recorded = recordedEvent(event, { ...from, id, postedTime: isoTime(this.clock.now()) });
     const entry = auditEntry(recorded, { hash: hash('sha256', canonicalJson(event)), waited });
     return { id, org: from.org, entry };

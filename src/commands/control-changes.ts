@@ -10,6 +10,7 @@ import type { Caller } from '../model/control-fold.js';
 import type { Occasion } from '../model/resource.js';
 import { isFound, Waiters } from '../progress/waiters.js';
 import { CLOCK, CONFIG, IDS } from '../tokens.js';
+import { AppendsUnderWay } from './appends-under-way.js';
 import { CommandRunner } from './command-runner.js';
 import { ControlState } from './control-state.js';
 
@@ -28,7 +29,7 @@ export interface Change {
   /** Identifies the command: the same for a retry with the same Idempotency-Key. */
   readonly commandId: string;
   readonly events: readonly ControlEvent[];
-  /** Whether reads on every instance show it already. */
+  /** Whether reads on every instance show it already, and nothing is under way of whoever lost rights by it. */
   readonly searchable: boolean;
 }
 
@@ -45,6 +46,7 @@ export class ControlChanges {
     private readonly runner: CommandRunner,
     private readonly state: ControlState,
     private readonly waiters: Waiters,
+    private readonly underWay: AppendsUnderWay,
     @Inject(CLOCK) private readonly clock: Clock,
     @Inject(IDS) private readonly ids: Ids,
     @Inject(CONFIG) private readonly config: Config,
@@ -74,8 +76,13 @@ export class ControlChanges {
       decide: (read) => decide(read, occasion),
     });
     if (!position) return { commandId, events, searchable: true };
-    const indexed = await this.waiters.waitFor('control', position, this.config.syncTimeoutMs);
-    return { commandId, events, searchable: isFound(indexed) };
+    const { syncTimeoutMs } = this.config;
+    const [indexed, settled] = await Promise.all([
+      this.waiters.waitFor('control', position, syncTimeoutMs),
+      // Whoever loses rights by this has nothing left that could still be recorded when the answer is given.
+      changesRights(events) ? this.underWay.settled(org, syncTimeoutMs) : true,
+    ]);
+    return { commandId, events, searchable: isFound(indexed) && settled };
   }
 
   /** As `make`, for a change of the resource of this stream. */
@@ -102,4 +109,8 @@ export class ControlChanges {
       },
     };
   }
+}
+
+function changesRights(events: readonly ControlEvent[]): boolean {
+  return events.some(({ type }) => type === 'authz-changed');
 }

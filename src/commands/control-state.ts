@@ -14,6 +14,7 @@ import {
   readFold,
   versionOf,
 } from '../model/control-fold.js';
+import type { FoldSnapshots } from '../model/fold-image.js';
 import { authzStream } from '../model/streams.js';
 import { untilDone } from '../retry.js';
 
@@ -70,6 +71,7 @@ export class ControlState {
     private readonly log: EventLog,
     readonly fold: ControlFold = emptyFold(),
     private readonly sharing: 'alone' | 'shared' = 'alone',
+    private readonly snapshots?: FoldSnapshots,
   ) {
     this.read = readFold(fold);
   }
@@ -78,8 +80,9 @@ export class ControlState {
   async run(signal: AbortSignal): Promise<void> {
     try {
       this.goal = await this.headWhenThere(signal);
+      this.folded = (await this.snapshots?.load(this.fold)) ?? 0;
       if (this.caughtUp) this.started.resolve();
-      for await (const batch of this.log.read('control', {}, signal)) {
+      for await (const batch of this.log.read('control', { 0: this.folded }, signal)) {
         for (const record of batch.records) this.take(record);
         this.folded = batch.next;
         for (const watcher of [...this.watchers]) if (watcher.until(this.folded)) watcher.done();

@@ -1,5 +1,6 @@
 import { Inject } from '@nestjs/common';
 import { Command, CommandHandler, type ICommandHandler } from '@nestjs/cqrs';
+import type { Config } from '../config.js';
 import { ControlError } from '../errors.js';
 import { type Ids, keyedId } from '../ids.js';
 import type { ControlEvent } from '../model/control-events.js';
@@ -14,7 +15,7 @@ import {
 import type { Precondition } from '../model/precondition.js';
 import { invitationStream } from '../model/streams.js';
 import { type UserState, userLink } from '../model/user.js';
-import { IDS, MAILER } from '../tokens.js';
+import { CONFIG, IDS, MAILER } from '../tokens.js';
 import { type ChangeRequest, ControlChanges } from './control-changes.js';
 import { ControlState } from './control-state.js';
 import { Guesses } from './guesses.js';
@@ -150,6 +151,7 @@ export class AcceptInvitationHandler implements ICommandHandler<AcceptInvitation
     private readonly secrets: KeySecrets,
     private readonly guesses: Guesses,
     @Inject(IDS) private readonly ids: Ids,
+    @Inject(CONFIG) private readonly config: Config,
   ) {}
 
   async execute({ acceptance, from, idempotencyKey }: AcceptInvitation): Promise<Accepted> {
@@ -159,6 +161,15 @@ export class AcceptInvitationHandler implements ICommandHandler<AcceptInvitation
     // By the code too: the first answer holds a key, and is given again to nobody else.
     const id = idempotencyKey === undefined ? this.ids.next() : keyedId(path, org, codeHash, idempotencyKey);
     const key = idempotencyKey === undefined ? this.secrets.random() : this.secrets.derived(id);
+    const { keyMaxDays: mostDays } = this.config;
+    const accepted = {
+      org,
+      invitation,
+      codeHash,
+      name,
+      keyHash: keyHash(key),
+      ...(mostDays !== undefined && { mostDays }),
+    };
     const by = { name, keyId: invitation, ...from, ...(await this.accepting(acceptance, from.remoteIp, codeHash, id)) };
     const { events, searchable } = await this.changes.make(
       {
@@ -167,8 +178,7 @@ export class AcceptInvitationHandler implements ICommandHandler<AcceptInvitation
         authority: undefined,
         ...(idempotencyKey !== undefined && { idempotencyKey, request: { path, body: { code, name } } }),
       },
-      (read, occasion) =>
-        decideAcceptInvitation(read, { ...occasion, org, invitation, codeHash, name, keyHash: keyHash(key) }),
+      (read, occasion) => decideAcceptInvitation(read, { ...occasion, ...accepted }),
       id,
     );
     this.secrets.requireShown(events, key);

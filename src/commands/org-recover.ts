@@ -1,8 +1,8 @@
 import { Command, CommandHandler, type ICommandHandler } from '@nestjs/cqrs';
 import { decideRecoverOrg } from '../model/org-recover.js';
 import { type ChangeRequest, ControlChanges } from './control-changes.js';
+import type { IssuedKey } from './key.js';
 import { KeySecrets, keyHash } from './key-secrets.js';
-import type { IssuedKey } from './service-account.js';
 
 export class RecoverOrg extends Command<IssuedKey> {
   constructor(readonly request: ChangeRequest) {

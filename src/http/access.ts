@@ -12,6 +12,7 @@ import type { Authority } from '../model/authority.js';
 import { gravityOf, type Wanted } from '../model/gravity.js';
 import type { PermissionName, TargetKind } from '../model/permission.js';
 import { SERVICE_ORG } from '../model/service-org.js';
+import { keyStream } from '../model/streams.js';
 import { targetLink } from '../model/targets.js';
 import { STATUSES } from './statuses.js';
 
@@ -21,13 +22,16 @@ export interface Needed {
   readonly permission: PermissionName;
   /** `all`: on every one; `some`: on any, and the route shows only those; else the path parameter that names the one. */
   readonly on: 'all' | 'some' | 'ref' | 'contextName';
+  /** The principal that the path names needs no permission. */
+  readonly orSelf?: true;
 }
 
 /**
- * Who may call a route: anybody, whoever knows what the body must say (`invited`), the holder of the root key, everybody
- * of the path's `:org`, or a principal there with a permission. `public` routes alone answer while the process is not ready.
+ * Who may call a route: anybody, whoever knows what the body must say (`invited`), whoever has a valid key (`keyed`), the
+ * holder of the root key, everybody of the path's `:org`, or a principal there with a permission. `public` routes alone
+ * answer while the process is not ready.
  */
-export type Access = 'public' | 'invited' | 'root' | 'member' | Needed;
+export type Access = 'public' | 'invited' | 'keyed' | 'root' | 'member' | Needed;
 
 declare module 'fastify' {
   interface FastifyRequest {
@@ -84,6 +88,11 @@ export function onOne(kind: TargetKind, permission: PermissionName): Needed {
   return { kind, permission, on: kind === 'auditctx' ? 'contextName' : 'ref' };
 }
 
+/** As `onOne`; the user or service account that the path names may call the route as well. */
+export function onSelfOr(kind: 'user' | 'serviceaccount', permission: PermissionName): Needed {
+  return { ...onOne(kind, permission), orSelf: true };
+}
+
 export function requireAccess(route: RouteOptions): void {
   if (route.config?.access === undefined) throw new Error(`the route ${route.method} ${route.url} declares no access`);
 }
@@ -118,7 +127,10 @@ export class AccessCheck {
     this.guessed(request, access, hash).then(done, done);
   };
 
-  /** For when the body is there. The root key has no standing: it is good as long as the process runs. */
+  /**
+   * For when the body is there, and nothing keeps the request waiting any more. The root key has no standing: it is good
+   * as long as the process runs.
+   */
   readonly hookAgain = (request: FastifyRequest, _reply: FastifyReply, done: HookHandlerDoneFunction): void => {
     const { standing } = request;
     if (!standing || this.authorities.isUnchanged(standing)) return done();
@@ -158,16 +170,27 @@ export class AccessCheck {
     if (access === 'root' || root) {
       const principal = root ? undefined : principalOf(this.state.read, hash, this.clock.now());
       request.principal = principal ?? null;
-      if (root && (access === 'root' || readsJournal(request, access))) return undefined;
+      if (root && (access === 'root' || access === 'keyed' || readsJournal(request, access))) return undefined;
       return root || principal ? forbidden() : unauthenticated();
     }
-    const authority = authorityFor(request, access, hash);
+    const authority = this.authorityFor(request, access, hash);
     const { principal, refused, reach } = this.authorities.judge(authority);
     request.principal = principal ?? null;
     request.reach = reach;
     if (refused || !principal) return refusalOf(refused ?? 'unauthenticated');
     request.standing = this.authorities.standing(authority, principal, reach);
     return undefined;
+  }
+
+  private authorityFor(request: FastifyRequest, access: Exclude<Checked, 'root'>, keyHash: string): Authority {
+    const params = request.params as Record<string, string>;
+    const { org = '' } = params;
+    // Its own organization: the path names none.
+    if (access === 'keyed') return { org: this.state.read(keyStream(keyHash))?.org ?? '', keyHash, needs: [] };
+    if (access === 'member') return { org, keyHash, needs: [] };
+    const { kind, permission, on, orSelf = false } = access;
+    const where = on === 'all' || on === 'some' ? on : { ref: params[on] ?? '', orSelf };
+    return { org, keyHash, needs: [{ kind, permission, on: where }] };
   }
 
   /**
@@ -237,15 +260,6 @@ export class AccessCheck {
     const target = missing?.target ?? (isHere ? targetLink(this.state.read, org, kind, ref) : undefined);
     return target === undefined ? {} : { target };
   }
-}
-
-function authorityFor(request: FastifyRequest, access: Exclude<Checked, 'root'>, keyHash: string): Authority {
-  const params = request.params as Record<string, string>;
-  const { org = '' } = params;
-  if (access === 'member') return { org, keyHash, needs: [] };
-  const { kind, permission, on } = access;
-  const where = on === 'all' || on === 'some' ? on : { ref: params[on] ?? '' };
-  return { org, keyHash, needs: [{ kind, permission, on: where }] };
 }
 
 /** The journal of the service is the root key's to read. */

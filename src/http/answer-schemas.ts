@@ -2,6 +2,7 @@ import { ERRORS } from '../errors.js';
 import { shapeSchemas } from './dto/compiled.js';
 import { auditSchemas } from './schemas/audit.js';
 import { describedSchemas } from './schemas/described.js';
+import { keySchemas } from './schemas/keys.js';
 import { maintenanceSchemas } from './schemas/maintenance.js';
 import { count, object, resource, text } from './schemas/parts.js';
 import { policySchemas } from './schemas/policies.js';
@@ -15,6 +16,7 @@ export function schemas(): Record<string, Record<string, unknown>> {
     ...shapes,
     ...maintenanceSchemas(),
     ...principalSchemas(),
+    ...keySchemas(),
     ...policySchemas(),
     ...describedSchemas(),
     Error: object({

@@ -1,11 +1,12 @@
 import type { FastifyReply } from 'fastify';
-import type { IssuedKey } from '../commands/service-account.js';
+import type { IssuedKey } from '../commands/key.js';
+import { parseLink } from '../model/links.js';
 import { keyViewOf } from '../model/views.js';
 import { sendJson } from './resource-answers.js';
 
 /** 201 when reads show the key; 202 when it is issued, and works, but the wait for the views ran out. */
 export function sendIssuedKey(reply: FastifyReply, { state, searchable, key }: IssuedKey): void {
-  const links = [{ rel: 'serviceaccount', href: state.principal }];
+  const links = [{ rel: parseLink(state.principal)?.kind, href: state.principal }];
   reply
     .code(searchable ? 201 : 202)
     .header('location', state.principal)

@@ -1,23 +1,14 @@
 import { Controller, Delete, Get, Patch, Post, Put, Req, Res } from '@nestjs/common';
 import { CommandBus, QueryBus } from '@nestjs/cqrs';
 import type { FastifyReply, FastifyRequest } from 'fastify';
-import { isoTime } from '../clock.js';
 import { ControlState } from '../commands/control-state.js';
-import {
-  AddKey,
-  CreateServiceAccount,
-  DeleteServiceAccount,
-  EditServiceAccount,
-  RemoveKey,
-} from '../commands/service-account.js';
-import { parseInstant } from '../model/instant.js';
+import { CreateServiceAccount, DeleteServiceAccount, EditServiceAccount } from '../commands/service-account.js';
 import type { ServiceAccountDocument } from '../model/service-account.js';
 import { Guarded, onAll, onOne, onSome } from './access.js';
 import { Documented } from './documented.js';
 import { compileShape } from './dto/compiled.js';
 import { DescribedDto, ResourceListDto } from './dto/resource.js';
-import { AddKeyDto, CreateServiceAccountDto, RemoveKeyDto } from './dto/service-account.js';
-import { sendIssuedKey } from './issued-key.js';
+import { CreateServiceAccountDto } from './dto/service-account.js';
 import { checkBody, checkQuery, noParameters } from './request-faults.js';
 import { sendChanged, sendCreated } from './resource-answers.js';
 import {
@@ -36,8 +27,6 @@ const REF_PATH = { ...ORG_PATH, ref: 'name of the service account' };
 
 const createFaults = compileShape(CreateServiceAccountDto);
 const documentFaults = compileShape(DescribedDto);
-const addKeyFaults = compileShape(AddKeyDto);
-const removeKeyFaults = compileShape(RemoveKeyDto);
 
 /** The description defaults to the name. */
 function completed(name: string, { description = name, tags = {} }: DescribedDto): ServiceAccountDocument {
@@ -166,43 +155,5 @@ export class ServiceAccountController {
   })
   query(@Req() request: FastifyRequest, @Res() reply: FastifyReply): Promise<void> {
     return queryResources(this.queries, this.state, 'serviceaccount', request, reply);
-  }
-
-  @Post(':ref/-addKey')
-  @Guarded(onOne('serviceaccount', 'addKey'))
-  @Documented({
-    summary: 'Issue a key of a service account, shown this once',
-    path: REF_PATH,
-    idempotent: true,
-    body: { 'application/json': 'AddKeyDto' },
-    answers: { 201: 'IssuedKey', 202: 'IssuedKey' },
-    headers: { location: 'the path of the service account' },
-    errors: ['not_found', 'idempotency_conflict', ...CHANGE_ERRORS],
-  })
-  async addKey(@Req() request: FastifyRequest, @Res() reply: FastifyReply): Promise<void> {
-    const { ref } = request.params as RefPath;
-    checkQuery(noParameters, request);
-    const { description, expires } = checkBody<AddKeyDto>(addKeyFaults, request.body);
-    const until = expires === undefined ? undefined : parseInstant(expires);
-    const wanted = { description, ...(until !== undefined && { expires: isoTime(until) }) };
-    sendIssuedKey(reply, await this.commands.execute(new AddKey(changeRequest(request), ref, wanted)));
-  }
-
-  @Post(':ref/-removeKey')
-  @Guarded(onOne('serviceaccount', 'addKey'))
-  @Documented({
-    summary: 'Revoke a key of a service account: it is worth nothing from now on',
-    path: REF_PATH,
-    idempotent: true,
-    body: { 'application/json': 'RemoveKeyDto' },
-    answers: { 204: 'Nothing' },
-    errors: ['not_found', 'idempotency_conflict', ...CHANGE_ERRORS],
-  })
-  async removeKey(@Req() request: FastifyRequest, @Res() reply: FastifyReply): Promise<void> {
-    const { ref } = request.params as RefPath;
-    checkQuery(noParameters, request);
-    const { id } = checkBody<RemoveKeyDto>(removeKeyFaults, request.body);
-    await this.commands.execute(new RemoveKey(changeRequest(request), ref, id));
-    reply.code(204).send();
   }
 }

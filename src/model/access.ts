@@ -1,5 +1,6 @@
 import type { Read } from './control-events.js';
 import type { GroupState } from './group.js';
+import { isLive } from './key-life.js';
 import { linkTo, parseLink } from './links.js';
 import { memberCandidate } from './members.js';
 import { implied, type PermissionName, permissionsOn, type TargetKind } from './permission.js';
@@ -24,7 +25,7 @@ export interface Principal {
 /** The principal that a key speaks for, by the SHA-256 of the key; undefined for one that is unknown or has expired. */
 export function principalOf(read: Read, keyHash: string, now: number): Principal | undefined {
   const key = read(keyStream(keyHash));
-  if (!key || (key.expires !== undefined && Date.parse(key.expires) <= now)) return undefined;
+  if (!key || !isLive(key, now)) return undefined;
   const { org, principal: link, id: keyId } = key;
   const { kind, ref = '' } = parseLink(link) ?? {};
   const known = { org, link, keyId, keyHash };

@@ -10,8 +10,11 @@ import { userLink } from './user.js';
 interface Need {
   readonly kind: TargetKind;
   readonly permission: PermissionName;
-  /** `all`: on every resource of the kind; `some`: on any of them; else on the one with this reference. */
-  readonly on: 'all' | 'some' | { readonly ref: string };
+  /**
+   * `all`: on every resource of the kind; `some`: on any of them; else on the one with this reference. With `orSelf` the
+   * caller needs no permission if it is that one itself.
+   */
+  readonly on: 'all' | 'some' | { readonly ref: string; readonly orSelf?: boolean };
 }
 
 /**
@@ -48,15 +51,17 @@ export function judge(authority: Authority, read: Read, rules: () => AccessRules
   for (const need of needs) {
     const reach = rules().reach(principal.link, need.kind, need.permission);
     first ??= reach;
-    if (!reachesIt(read, org, need, reach)) return { principal, refused: 'forbidden', reach: first };
+    if (!reachesIt(read, principal, need, reach)) return { principal, refused: 'forbidden', reach: first };
   }
   return { principal, reach: first ?? 'all' };
 }
 
-function reachesIt(read: Read, org: string, { kind, on }: Need, reach: Reach): boolean {
+function reachesIt(read: Read, { org, link }: Principal, { kind, on }: Need, reach: Reach): boolean {
   if (reach === 'all') return true;
   if (on === 'all') return false;
-  return on === 'some' ? reach.size > 0 : reach.has(targetOf(read, org, kind, on.ref));
+  if (on === 'some') return reach.size > 0;
+  const target = targetOf(read, org, kind, on.ref);
+  return reach.has(target) || (on.orSelf === true && target === link);
 }
 
 /** The link under which policies name the resource. */

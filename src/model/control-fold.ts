@@ -93,7 +93,7 @@ export function foldRecord(fold: ControlFold, record: ControlRecord, place: Plac
 /** Forgets the state of a stream and keeps its version, which is all that tells whether later records are void. */
 export function forgetState(fold: ControlFold, stream: StreamName): void {
   const known = fold.streams.get(stream);
-  if (known) put(fold, stream, known.version, known.state, undefined);
+  if (known) putStream(fold, stream, known.version, known.state, undefined);
 }
 
 export function versionOf(fold: ControlFold, stream: StreamName): number {
@@ -139,10 +139,11 @@ function evolve(fold: ControlFold, event: ControlEvent): void {
     state: unknown,
     event: ControlEvent,
   ) => Stream['state'] | undefined;
-  put(fold, event.stream, versionOf(fold, event.stream) + 1, before, step(before, event));
+  putStream(fold, event.stream, versionOf(fold, event.stream) + 1, before, step(before, event));
 }
 
-function put(
+/** Sets a stream, which had the state `before`; without a state only its version is kept. */
+export function putStream(
   fold: ControlFold,
   stream: StreamName,
   version: number,

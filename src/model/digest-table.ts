@@ -1,11 +1,17 @@
 import { hash } from 'node:crypto';
 
 /** A text is known by the first 128 bits of its SHA-256. Nobody finds two texts that share them. */
-const WORDS = 4;
+export const WORDS = 4;
 const SMALLEST = 64;
 
 /** How full the table may get, of 8. */
 const FULLEST = 7;
+
+/** The rows of a table, one after the other. */
+export interface TableImage {
+  readonly digests: Uint32Array;
+  readonly numbers: Float64Array;
+}
 
 /**
  * A few numbers for each text, in typed arrays: 16 bytes and 8 a number, whatever the text is, and outside the heap. The
@@ -20,6 +26,8 @@ export class DigestTable<Row extends readonly number[]> {
   private digests: Uint32Array;
   /** A free row has NaN as its first number. */
   private numbers: Float64Array;
+  /** A text is mostly looked up again at once. */
+  private readonly last = { text: '', digest: digestOf('') };
 
   constructor(
     private readonly width: Row['length'],
@@ -30,14 +38,44 @@ export class DigestTable<Row extends readonly number[]> {
   }
 
   get(text: string): Row | undefined {
-    const at = this.placeOf(digestOf(text), 0);
+    const at = this.placeOf(this.digest(text), 0);
     return this.isFree(at) ? undefined : this.rowAt(at);
   }
 
   /** Replaces what there is for the text. */
   set(text: string, row: Row): void {
     if (this.size * 8 >= this.capacity * FULLEST) this.renew();
-    this.put(digestOf(text), 0, row);
+    this.put(this.digest(text), 0, row);
+  }
+
+  image(): TableImage {
+    const { size, width } = this;
+    const digests = new Uint32Array(size * WORDS);
+    const numbers = new Float64Array(size * width);
+    for (let at = 0, row = 0; at < this.capacity; at += 1) {
+      if (this.isFree(at)) continue;
+      for (let word = 0; word < WORDS; word += 1) digests[row * WORDS + word] = this.digests[at * WORDS + word] ?? 0;
+      for (let n = 0; n < width; n += 1) numbers[row * width + n] = this.numbers[at * width + n] ?? 0;
+      row += 1;
+    }
+    return { digests, numbers };
+  }
+
+  /** Holds the rows of the image, and no others. */
+  restore({ digests, numbers }: TableImage): void {
+    const rows = digests.length / WORDS;
+    this.clear(rows);
+    for (let row = 0; row < rows; row += 1) {
+      this.put(digests, row * WORDS, numbers.subarray(row * this.width, (row + 1) * this.width));
+    }
+  }
+
+  private digest(text: string): Uint32Array {
+    if (this.last.text !== text) {
+      this.last.text = text;
+      this.last.digest = digestOf(text);
+    }
+    return this.last.digest;
   }
 
   private put(digests: Uint32Array, from: number, row: ArrayLike<number>): void {
@@ -70,24 +108,39 @@ export class DigestTable<Row extends readonly number[]> {
   }
 
   private rowAt(at: number): Row {
-    return [...this.numbers.subarray(at * this.width, (at + 1) * this.width)] as unknown as Row;
+    return Array.from(this.numbers.subarray(at * this.width, (at + 1) * this.width)) as unknown as Row;
   }
 
-  /** The rows that are kept, in a table where they leave at least half of the room free. */
-  private renew(): void {
-    const { digests, numbers, capacity, width } = this;
+  private keptRows(): number[] {
     const kept: number[] = [];
-    for (let at = 0; at < capacity; at += 1) if (!this.isFree(at) && this.isKept(this.rowAt(at))) kept.push(at);
+    for (let at = 0; at < this.capacity; at += 1) if (!this.isFree(at) && this.isKept(this.rowAt(at))) kept.push(at);
+    return kept;
+  }
+
+  /** Makes room for twice so many rows. */
+  private clear(rows: number): void {
     this.capacity = SMALLEST;
-    while (this.capacity < kept.length * 2) this.capacity *= 2;
+    while (this.capacity < rows * 2) this.capacity *= 2;
     this.size = 0;
     this.digests = new Uint32Array(this.capacity * WORDS);
-    this.numbers = new Float64Array(this.capacity * width).fill(Number.NaN);
+    this.numbers = new Float64Array(this.capacity * this.width).fill(Number.NaN);
+  }
+
+  private renew(): void {
+    const { digests, numbers, width } = this;
+    const kept = this.keptRows();
+    this.clear(kept.length);
     for (const at of kept) this.put(digests, at * WORDS, numbers.subarray(at * width, (at + 1) * width));
   }
 }
 
 function digestOf(text: string): Uint32Array {
-  const digest = hash('sha256', text, 'buffer');
-  return Uint32Array.of(...[0, 4, 8, 12].map((byte) => digest.readUInt32LE(byte)));
+  // The hexadecimal text is made in a third of the time of a buffer.
+  const digest = hash('sha256', text);
+  return Uint32Array.of(
+    Number.parseInt(digest.slice(0, 8), 16),
+    Number.parseInt(digest.slice(8, 16), 16),
+    Number.parseInt(digest.slice(16, 24), 16),
+    Number.parseInt(digest.slice(24, 32), 16),
+  );
 }

@@ -1,6 +1,6 @@
 import type { AccessRules } from './access.js';
-import { SUPERUSERS } from './group.js';
 import { parseLink } from './links.js';
+import { SUPERUSERS } from './superusers.js';
 
 /**
  * What a refused request would have given the caller: power over everything, some power over others, or neither. Each

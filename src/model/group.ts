@@ -19,6 +19,7 @@ import {
   revised,
 } from './resource.js';
 import { groupStream } from './streams.js';
+import { keepSuperuserKey, SUPERUSERS } from './superusers.js';
 
 /** What a caller says of a group. */
 export interface GroupDocument {
@@ -36,7 +37,6 @@ export interface GroupState extends Resource, GroupDocument {
 
 export type GroupEvent = ResourceEvent<'group', GroupState>;
 
-export const SUPERUSERS = 'superusers';
 export const VIEWERS = 'viewers';
 
 export function groupLink(org: string, name: string): string {
@@ -89,6 +89,7 @@ export function decideEditGroup(read: Read, command: EditGroup): ControlEvent[] 
   if (!after) return [];
   refuseNoSuperuser(before, after);
   const events = [groupEdited(after, id(0), memberAction(before, after)), authzChanged(org)];
+  keepSuperuserKey(read, org, at, events);
   refuseGrants(read, command, events);
   return events;
 }

@@ -4,6 +4,7 @@ import type { Given } from './given.js';
 import { missingFor, NOBODY, refusalOf } from './grants.js';
 import { type GroupState, groupLink, joined } from './group.js';
 import { keyIssued } from './key.js';
+import { endAfter } from './key-life.js';
 import { linkTo } from './links.js';
 import { checkPrecondition, type Precondition } from './precondition.js';
 import { ControlRefusal } from './refusal.js';
@@ -130,6 +131,8 @@ export interface AcceptInvitation extends Omit<Occasion, 'granter'> {
   readonly name: string;
   /** SHA-256 of the user's first key, in hex. */
   readonly keyHash: string;
+  /** The longest life of a key; absent: no limit. */
+  readonly mostDays?: number;
 }
 
 /**
@@ -137,7 +140,7 @@ export interface AcceptInvitation extends Omit<Occasion, 'granter'> {
  * unknown invitation and a wrong code are refused alike, before anything else is told.
  */
 export function decideAcceptInvitation(read: Read, command: AcceptInvitation): ControlEvent[] {
-  const { org, invitation: invitationId, codeHash, name, keyHash, at, id } = command;
+  const { org, invitation: invitationId, codeHash, name, keyHash, mostDays, at, id } = command;
   const invitation = read(invitationStream(org, invitationId));
   if (invitation?.codeHash !== codeHash) throw new ControlRefusal('not_found', 'there is no such invitation');
   if (Date.parse(invitation.expires) <= Date.parse(at)) {
@@ -148,7 +151,8 @@ export function decideAcceptInvitation(read: Read, command: AcceptInvitation): C
   const user = newUser(org, email, name, begun(id(0), at));
   const link = userLink(org, email);
   const nextId = auditIds(command, 2);
-  const key = { id: id(1), org, principal: link, description: 'first key', issued: at };
+  const ends = mostDays === undefined ? {} : { expires: endAfter(at, mostDays) };
+  const key = { id: id(1), org, principal: link, description: 'first key', issued: at, ...ends };
   const group = groupOf(read, invitation);
   const events: ControlEvent[] = [
     { type: 'user-created', stream: userStream(org, email), auditId: nextId(), data: user },

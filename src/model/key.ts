@@ -1,5 +1,13 @@
+import { authzChanged } from './authz.js';
 import type { ControlEvent, Read } from './control-events.js';
+import { refuseKeyFor } from './grants.js';
+import { latestEnd } from './key-life.js';
+import { linkTo } from './links.js';
+import { memberLink } from './principals.js';
+import { ControlRefusal } from './refusal.js';
+import { auditIds, type Occasion } from './resource.js';
 import { keyStream } from './streams.js';
+import { keepSuperuserKey } from './superusers.js';
 
 /** An API key. Only the SHA-256 of its secret is known; it is the stream's name. */
 export interface KeyState {
@@ -39,4 +47,82 @@ export function keysRevoked(read: Read, principal: string, nextId: () => string,
         ? [{ type: 'key-revoked', stream, auditId: nextId(), data: state } as const]
         : [],
     );
+}
+
+/** Whose keys they are: a user, by e-mail address or id, or a service account, by name. */
+export interface KeyHolder {
+  readonly org: string;
+  readonly kind: 'user' | 'serviceaccount';
+  readonly ref: string;
+}
+
+const NOUNS = { user: 'user', serviceaccount: 'service account' } as const;
+
+/** The link of the holder. Throws `not_found`. */
+function keyHolderLink(read: Read, { org, kind, ref }: KeyHolder): string {
+  const link = memberLink(read, org, linkTo(org, kind, ref));
+  if (link !== undefined) return link;
+  throw new ControlRefusal('not_found', `there is no ${NOUNS[kind]} named ${ref} in this organization`);
+}
+
+export interface AddKey extends Occasion {
+  readonly holder: KeyHolder;
+  readonly description: string;
+  readonly expires?: string;
+  /** SHA-256 of the key, in hex. */
+  readonly keyHash: string;
+  /** SHA-256 of the key that asks, in hex; absent where no key does. */
+  readonly askingKey?: string;
+  /** The longest life of a key; absent: no limit. */
+  readonly mostDays?: number;
+}
+
+const MOST_KEYS = 100;
+
+/** Without `expires` the key lives as long as it may: for ever, unless something limits it. */
+export function decideAddKey(read: Read, command: AddKey): ControlEvent[] {
+  const { holder, description, keyHash, at, id, granter } = command;
+  const principal = keyHolderLink(read, holder);
+  const expires = checkedEnd(read, principal, command);
+  if (read.keysOf(principal).length >= MOST_KEYS) {
+    throw new ControlRefusal('conflict', `a ${NOUNS[holder.kind]} has at most ${MOST_KEYS} keys; remove one first`);
+  }
+  refuseKeyFor(read, granter, principal);
+  const { org } = holder;
+  const data = { id: id(0), org, principal, description, issued: at, ...(expires !== undefined && { expires }) };
+  // Deleting the holder takes its keys along: the two may not pass each other unseen.
+  return [keyIssued(keyHash, data, id(1)), authzChanged(org)];
+}
+
+/** When the key ends. Throws `validation_failed` for an end that is past, or later than it may be. */
+function checkedEnd(read: Read, principal: string, command: AddKey): string | undefined {
+  const { expires, at } = command;
+  const latest = latestEnd(read, principal, command);
+  if (expires === undefined) return latest?.at;
+  if (Date.parse(expires) <= Date.parse(at)) {
+    throw refusedEnd('the key would be worth nothing', 'must be in the future');
+  }
+  if (latest && Date.parse(expires) > Date.parse(latest.at)) {
+    throw refusedEnd('the key would live too long', `must be ${latest.at} at the latest: ${latest.because}`);
+  }
+  return expires;
+}
+
+function refusedEnd(message: string, reason: string): ControlRefusal {
+  return new ControlRefusal('validation_failed', message, [{ pointer: '/expires', reason }]);
+}
+
+export interface RemoveKey extends Occasion {
+  readonly holder: KeyHolder;
+  /** Of the key. */
+  readonly keyId: string;
+}
+
+export function decideRemoveKey(read: Read, command: RemoveKey): ControlEvent[] {
+  const { holder, keyId, at } = command;
+  const { org, kind } = holder;
+  const events = keysRevoked(read, keyHolderLink(read, holder), auditIds(command), keyId);
+  if (events.length === 0) throw new ControlRefusal('not_found', `the ${NOUNS[kind]} has no such key`);
+  keepSuperuserKey(read, org, at, events);
+  return [...events, authzChanged(org)];
 }

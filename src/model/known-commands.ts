@@ -1,10 +1,16 @@
-import { DigestTable } from './digest-table.js';
+import { DigestTable, type TableImage } from './digest-table.js';
 
 /** For how long a command is known after its record, by the log's clock. */
 export const KNOWN_MS = 24 * 60 * 60 * 1_000;
 
 /** For how many records at most, so that no writer makes the others' memory full. */
 export const KNOWN_RECORDS = 1_000_000;
+
+export interface CommandsImage {
+  readonly offset: number;
+  readonly clock: number;
+  readonly table: TableImage;
+}
 
 /** Where a record stands in the log, and when the log took it. */
 export interface Place {
@@ -37,6 +43,16 @@ export class KnownCommands {
   offsetOf(commandId: string): number | undefined {
     const row = this.table.get(commandId);
     return row && this.isKnown(row) ? row[0] : undefined;
+  }
+
+  image(): CommandsImage {
+    return { offset: this.offset, clock: this.clock, table: this.table.image() };
+  }
+
+  restore({ offset, clock, table }: CommandsImage): void {
+    this.offset = offset;
+    this.clock = clock;
+    this.table.restore(table);
   }
 
   private isKnown([offset, clock]: readonly [number, number]): boolean {

@@ -1,12 +1,13 @@
 import { authzChanged } from './authz.js';
 import type { ControlEvent, Read } from './control-events.js';
-import { SUPERUSERS, withMember } from './group.js';
-import { keyIssued } from './key.js';
+import { withMember } from './group.js';
+import { keyIssued, keysRevoked } from './key.js';
 import { ADMIN } from './org.js';
 import { ControlRefusal } from './refusal.js';
 import { auditIds, begun, type Occasion } from './resource.js';
 import { type ServiceAccountState, serviceAccountLink } from './service-account.js';
 import { groupStream, orgStream, serviceAccountStream } from './streams.js';
+import { SUPERUSERS } from './superusers.js';
 
 export interface RecoverOrg extends Occasion {
   readonly org: string;
@@ -17,18 +18,22 @@ export interface RecoverOrg extends Occasion {
 /**
  * A new key for the service account `admin` of an organization that has lost its last one. The account is made again
  * where it was deleted, and is a superuser again where it was none, even when the group has as many members as it may
- * have: an organization that nobody can enter must not stay so.
+ * have: an organization that nobody can enter must not stay so. The keys of an account that was no superuser are revoked:
+ * whoever issued them had not what the account is given here.
  */
 export function decideRecoverOrg(read: Read, command: RecoverOrg): ControlEvent[] {
   const { org, keyHash, at, id } = command;
   if (!read(orgStream(org))) throw new ControlRefusal('not_found', `there is no organization named ${org}`);
   const principal = serviceAccountLink(org, ADMIN);
   const nextId = auditIds(command, 2);
+  const superusers = read(groupStream(org, SUPERUSERS));
+  const isSuperuser = superusers?.memberLinks.includes(principal) ?? false;
   const key = { id: id(0), org, principal, description: 'recovery key', issued: at };
   return [
     ...adminAgain(read, org, { ...begun(id(1), at), org, ...ACCOUNT }, nextId),
     keyIssued(keyHash, key, nextId()),
-    ...withMember(read(groupStream(org, SUPERUSERS)), principal, at, nextId),
+    ...(isSuperuser ? [] : keysRevoked(read, principal, nextId)),
+    ...withMember(superusers, principal, at, nextId),
     authzChanged(org),
   ];
 }

@@ -1,12 +1,13 @@
 import { authzChanged } from './authz.js';
 import type { ControlEvent, Read } from './control-events.js';
-import { type GroupState, groupLink, SUPERUSERS, VIEWERS } from './group.js';
+import { type GroupState, groupLink, VIEWERS } from './group.js';
 import { type KeyState, keyIssued } from './key.js';
 import type { PolicyState } from './policy.js';
 import { ControlRefusal } from './refusal.js';
 import { auditIds, begun, type Occasion, type Resource, refuseBuiltinTags } from './resource.js';
 import { type ServiceAccountState, serviceAccountLink } from './service-account.js';
 import { groupStream, orgStream, policyStream, serviceAccountStream } from './streams.js';
+import { SUPERUSERS } from './superusers.js';
 
 export type OrgState = Resource;
 

@@ -1,8 +1,7 @@
 import { authzChanged } from './authz.js';
 import type { ControlEvent, Read } from './control-events.js';
-import { refuseKeyFor } from './grants.js';
 import { groupsWithout } from './group.js';
-import { keyIssued, keysRevoked } from './key.js';
+import { keysRevoked } from './key.js';
 import { linkTo } from './links.js';
 import { policiesWithout } from './policy.js';
 import { checkPrecondition, type Identity, ofSameResource, type Precondition } from './precondition.js';
@@ -18,6 +17,7 @@ import {
   revised,
 } from './resource.js';
 import { serviceAccountStream } from './streams.js';
+import { keepSuperuserKey } from './superusers.js';
 
 /** What a caller says of a service account. */
 export interface ServiceAccountDocument {
@@ -86,57 +86,15 @@ export function decideDeleteServiceAccount(read: Read, command: DeleteServiceAcc
   checkPrecondition(expected, before.version);
   const link = serviceAccountLink(org, name);
   const nextId = auditIds(command);
-  return [
+  const events: ControlEvent[] = [
     { type: 'serviceaccount-deleted', stream: serviceAccountStream(org, name), auditId: nextId(), data: before },
     ...groupsWithout(read, org, link, at, nextId),
     ...policiesWithout(read, org, link, at, nextId),
     ...keysRevoked(read, link, nextId),
     authzChanged(org),
   ];
-}
-
-export interface AddKey extends Occasion {
-  readonly org: string;
-  readonly name: string;
-  readonly description: string;
-  readonly expires?: string;
-  /** SHA-256 of the key, in hex. */
-  readonly keyHash: string;
-}
-
-const MOST_KEYS = 100;
-
-export function decideAddKey(read: Read, command: AddKey): ControlEvent[] {
-  const { org, name, description, expires, keyHash, at, id, granter } = command;
-  existingServiceAccount(read, org, name);
-  const principal = serviceAccountLink(org, name);
-  if (expires !== undefined && Date.parse(expires) <= Date.parse(at)) {
-    throw new ControlRefusal('validation_failed', 'the key would be worth nothing', [
-      { pointer: '/expires', reason: 'must be in the future' },
-    ]);
-  }
-  if (read.keysOf(principal).length >= MOST_KEYS) {
-    throw new ControlRefusal('conflict', `a service account has at most ${MOST_KEYS} keys; remove one first`);
-  }
-  refuseKeyFor(read, granter, principal);
-  const data = { id: id(0), org, principal, description, issued: at, ...(expires !== undefined && { expires }) };
-  // Deleting the account takes its keys along: the two may not pass each other unseen.
-  return [keyIssued(keyHash, data, id(1)), authzChanged(org)];
-}
-
-export interface RemoveKey extends Occasion {
-  readonly org: string;
-  readonly name: string;
-  /** Of the key. */
-  readonly keyId: string;
-}
-
-export function decideRemoveKey(read: Read, command: RemoveKey): ControlEvent[] {
-  const { org, name, keyId } = command;
-  existingServiceAccount(read, org, name);
-  const events = keysRevoked(read, serviceAccountLink(org, name), auditIds(command), keyId);
-  if (events.length === 0) throw new ControlRefusal('not_found', 'the service account has no such key');
-  return [...events, authzChanged(org)];
+  keepSuperuserKey(read, org, at, events);
+  return events;
 }
 
 function existingServiceAccount(read: Read, org: string, name: string): ServiceAccountState {

@@ -10,6 +10,7 @@ import { userOf } from './principals.js';
 import { ControlRefusal } from './refusal.js';
 import { auditIds, type Occasion, type Resource, type ResourceEvent, refuseBuiltinTags, revised } from './resource.js';
 import { userStream } from './streams.js';
+import { keepSuperuserKey } from './superusers.js';
 
 /** A user is known by the e-mail address, in lower case; it does not change. `name` is the full name. */
 export interface UserState extends Resource {
@@ -82,11 +83,13 @@ export function decideDeleteUser(read: Read, command: DeleteUser): ControlEvent[
   checkPrecondition(expected, before.version);
   const link = userLink(org, before.email);
   const nextId = auditIds(command);
-  return [
+  const events: ControlEvent[] = [
     { type: 'user-deleted', stream: userStream(org, before.email), auditId: nextId(), data: before },
     ...groupsWithout(read, org, link, at, nextId),
     ...policiesWithout(read, org, link, at, nextId),
     ...keysRevoked(read, link, nextId),
     authzChanged(org),
   ];
+  keepSuperuserKey(read, org, at, events);
+  return events;
 }

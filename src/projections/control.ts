@@ -2,7 +2,15 @@ import { controlRecordOf } from '../event-log/control-record.js';
 import type { LogRecord } from '../event-log/event-log.js';
 import { type AuditEvent, auditFields, SERVICE_CONTEXT } from '../model/audit-event.js';
 import { type ControlEvent, kindOfStream, type Read, type States } from '../model/control-events.js';
-import { type Caller, type ControlRecord, emptyFold, foldRecord, readFold } from '../model/control-fold.js';
+import {
+  type Caller,
+  type ControlFold,
+  type ControlRecord,
+  emptyFold,
+  foldRecord,
+  readFold,
+} from '../model/control-fold.js';
+import type { FoldSnapshots } from '../model/fold-image.js';
 import { parseLink } from '../model/links.js';
 import { publisherOf } from '../model/publisher.js';
 import { serviceAccountStream } from '../model/streams.js';
@@ -11,7 +19,7 @@ import type { Place, Write } from '../read-model/document.js';
 import { KIND_NAMES } from '../read-model/kinds.js';
 import { withReceivedTime } from './audit.js';
 import { differenceOf } from './difference.js';
-import type { Projection } from './projection.js';
+import type { Project, Projection } from './projection.js';
 
 /**
  * The views of the control resources, and the audit events of their changes, derived from the recorded events and so
@@ -22,17 +30,30 @@ export const controlProjection: Projection = {
   kinds: KIND_NAMES,
   fromStart: true,
   unreadable: 'stop',
-  start() {
-    const fold = emptyFold();
-    const read = readFold(fold);
-    return (record, wanted = true) => {
-      const control = controlRecordOf(record);
-      const before = control.events.map(({ stream }) => read(stream));
-      if (foldRecord(fold, control, record) === 'void' || !wanted) return [];
-      return writesOf(record, control, before, read);
-    };
-  },
+  start: () => projectOn(emptyFold()),
 };
+
+/** As `controlProjection`; goes on from a snapshot of the fold where there is one. */
+export function controlProjectionFrom(snapshots: FoldSnapshots): Projection {
+  return {
+    ...controlProjection,
+    async resume(next) {
+      const fold = emptyFold();
+      const from = await snapshots.load(fold, next);
+      return { project: projectOn(fold), from };
+    },
+  };
+}
+
+function projectOn(fold: ControlFold): Project {
+  const read = readFold(fold);
+  return (record, wanted = true) => {
+    const control = controlRecordOf(record);
+    const before = control.events.map(({ stream }) => read(stream));
+    if (foldRecord(fold, control, record) === 'void' || !wanted) return [];
+    return writesOf(record, control, before, read);
+  };
+}
 
 type Audited = Exclude<ControlEvent, { type: 'authz-changed' }>;
 type State = States[keyof States];

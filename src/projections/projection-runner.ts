@@ -125,7 +125,8 @@ export class ProjectionRunner {
     if (!progress) return {};
     const { generation, next } = progress;
     this.generation = generation;
-    this.toWrites = this.projection.start();
+    const resumed = await this.projection.resume?.(next[0] ?? 0);
+    this.toWrites = resumed?.project ?? this.projection.start();
     this.marks.clear();
     for (const partition of partitions) {
       const at = next[partition] ?? 0;
@@ -133,7 +134,7 @@ export class ProjectionRunner {
       await this.untilDone(signal, () => this.announce(partition));
     }
     this.started = true;
-    return this.projection.fromStart ? {} : next;
+    return this.projection.fromStart ? { 0: resumed?.from ?? 0 } : next;
   }
 
   private async handle(batch: Batch, signal: AbortSignal): Promise<void> {

@@ -13,6 +13,8 @@ export interface Projection {
   readonly unreadable: 'dead-letter' | 'stop';
   /** A fresh start, made whenever partitions are taken over: what was folded before belongs to the old start. */
   start(): Project;
+  /** In place of `start`, one that has seen all records before `from` already, which is at most `next`. */
+  resume?(next: number): Promise<{ readonly project: Project; readonly from: number }>;
 }
 
 /**

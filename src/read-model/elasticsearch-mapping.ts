@@ -5,6 +5,12 @@ import { KIND_NAMES, KINDS, KINDS_VERSION, type Kind, type KindName } from './ki
 /** Changes when the layout here or that of the documents does, or the kinds do; then a new generation must be filled. */
 export const MAPPING_VERSION = `1.${KINDS_VERSION}`;
 
+/** The version of the kinds that a read model of this layout was made with; undefined for another layout. */
+export function kindsIn(version: string | undefined): number | undefined {
+  const [, kinds] = /^1\.(\d+)$/.exec(version ?? '') ?? [];
+  return kinds === undefined ? undefined : Number(kinds);
+}
+
 /** From what a generation was made; kept with the index of its progress. */
 export interface Identity {
   readonly logId: string;

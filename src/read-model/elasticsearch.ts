@@ -12,7 +12,8 @@ import {
   steadyRead,
 } from './elasticsearch-client.js';
 import { ElasticsearchGeneration } from './elasticsearch-generation.js';
-import { type Identity, MAPPING_VERSION } from './elasticsearch-mapping.js';
+import { isUsable, unusable } from './elasticsearch-identity.js';
+import { type Identity, kindsIn, MAPPING_VERSION } from './elasticsearch-mapping.js';
 import { Names } from './elasticsearch-names.js';
 import { Succession } from './elasticsearch-next.js';
 import { checkBounds } from './elasticsearch-query.js';
@@ -20,7 +21,7 @@ import { lastReceived, searchReceived } from './elasticsearch-received.js';
 import { countByValue, getDocument, type Reader, searchByField } from './elasticsearch-search.js';
 import { Served } from './elasticsearch-served.js';
 import { type Nexts, nextsOf } from './elasticsearch-state.js';
-import type { KindName } from './kinds.js';
+import { isAdded, KINDS_VERSION, type KindName, neededBy } from './kinds.js';
 import {
   GenerationLost,
   KEEP_ALL,
@@ -32,7 +33,7 @@ import {
   type StrayPage,
   type StrayRange,
 } from './read-model.js';
-import type { LastPage, LastQuery, Page, SearchQuery } from './search.js';
+import type { Filter, LastPage, LastQuery, Page, SearchQuery } from './search.js';
 
 export interface ElasticsearchReadModelOptions extends ElasticsearchConnection {
   /** The name of every index and alias begins with it, so that several services can share a cluster. */
@@ -95,6 +96,8 @@ export class ElasticsearchReadModel implements ReadModel {
   }
 
   private current: ElasticsearchGeneration | undefined;
+  /** The version of the kinds that the live generation was made with, when this process last looked. */
+  private kinds = KINDS_VERSION;
   private unusable: StoreUnusable | undefined;
   private readonly lost = new WeakSet<ElasticsearchGeneration>();
 
@@ -112,11 +115,13 @@ export class ElasticsearchReadModel implements ReadModel {
   async search(kind: KindName, query: SearchQuery): Promise<Page> {
     this.usable();
     checkBounds(query);
+    await this.requireFields(query.filters);
     return steadyRead(() => (query.order === 'received' ? searchReceived : searchByField)(this.reader, kind, query));
   }
 
   async last(kind: KindName, query: LastQuery): Promise<LastPage> {
     this.usable();
+    await this.requireFields(query.filters);
     return steadyRead(() => lastReceived(this.reader, kind, query));
   }
 
@@ -189,6 +194,25 @@ export class ElasticsearchReadModel implements ReadModel {
     await this.reader.es.close();
   }
 
+  /** Whether an earlier version made the live generation: it serves until a new one is filled, with fewer filters. */
+  get isOutdated(): boolean {
+    return this.kinds < KINDS_VERSION;
+  }
+
+  /**
+   * Rejects filters by what the live generation does not index: it would find nothing. Looks each time, because another
+   * process may have filled a new generation, or one of the earlier version made an empty one after a loss.
+   */
+  private async requireFields(filters: readonly Filter[]): Promise<void> {
+    const lacking = (kinds: number) => filters.find(({ field }) => neededBy(field) > kinds);
+    if (!filters.some(({ field }) => isAdded(field))) return;
+    await steadyRead(() => this.adopt());
+    const filter = lacking(this.kinds);
+    if (!filter) return;
+    const message = `the read model is being filled anew and cannot filter by ${filter.field} yet; list without it, or retry later`;
+    throw new ControlError('read_model_unavailable', message);
+  }
+
   /** What is known of a generation that turns out to be lost is forgotten, also where one of the same number is there. */
   private async written<Result>(work: (generation: ElasticsearchGeneration) => Promise<Result>): Promise<Result> {
     const generation = this.usable();
@@ -211,7 +235,7 @@ export class ElasticsearchReadModel implements ReadModel {
     for (let attempt = 0; attempt < MOST_ATTEMPTS; attempt += 1) {
       const live = await catalog.liveIdentity(timeoutMs);
       if (!live) await this.createFirst();
-      else if (this.isUsable(live.identity)) return this.switchTo(live.generation);
+      else if (isUsable(live.identity, catalog.identity)) return this.switchTo(live.generation, live.identity.version);
       else throw this.refuse(live.identity);
     }
     throw new ElasticsearchFault('the read model could not be made in Elasticsearch', 409, 'first_contended');
@@ -237,30 +261,18 @@ export class ElasticsearchReadModel implements ReadModel {
     return Object.fromEntries(ends.flat().filter(([, next]) => next > 0));
   }
 
-  private switchTo(generation: number): ElasticsearchGeneration {
+  private switchTo(generation: number, version?: string): ElasticsearchGeneration {
+    this.kinds = kindsIn(version) ?? KINDS_VERSION;
     if (this.current?.number === generation && !this.lost.has(this.current)) return this.current;
     this.current = new ElasticsearchGeneration(this.reader, generation, true, this.clock);
     this.unusable = undefined;
     return this.current;
   }
 
-  private isUsable({ logId, version }: Partial<Identity>): boolean {
-    const { identity } = this.reader.catalog;
-    return logId === identity.logId && version === identity.version;
-  }
-
-  private refuse({ logId, version }: Partial<Identity>): StoreUnusable {
+  private refuse(found: Partial<Identity>): StoreUnusable {
     const { indexPrefix } = { ...DEFAULTS, ...this.options };
-    const { identity } = this.reader.catalog;
-    const why =
-      version === identity.version
-        ? `was filled from the log ${logId}, not from ${identity.logId}`
-        : `has the layout ${version} of another version of the program, not ${identity.version}`;
     this.current = undefined;
-    this.unusable = new StoreUnusable(
-      `Elasticsearch, indices ${indexPrefix}*: the read model ${why}. ` +
-        'Fill a new one beside it and put it in its place with `svc rebuild`, or name another CONTROL_ELASTICSEARCH_INDEX_PREFIX',
-    );
+    this.unusable = unusable(indexPrefix, found, this.reader.catalog.identity);
     return this.unusable;
   }
 }

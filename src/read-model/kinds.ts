@@ -34,6 +34,29 @@ export const DENIED_ATTEMPTS = 'svc/DENIED';
 
 export const KINDS_VERSION = 4;
 
+/**
+ * The oldest version whose documents this program reads and writes as they are: since then fields were added, and nothing
+ * else. A read model of such a version may serve until a new one is filled, without the filters that it lacks.
+ */
+const SERVED_SINCE = 3;
+
+/** Fields that were added since, by the version that added them. */
+const ADDED: Readonly<Record<string, number>> = { publisher: 4 };
+
+/** Whether a read model of this version of the kinds can be used until it is rebuilt. */
+export function canServe(version: number): boolean {
+  return version >= SERVED_SINCE && version <= KINDS_VERSION;
+}
+
+export function isAdded(field: string): boolean {
+  return Object.hasOwn(ADDED, field);
+}
+
+/** The version of the kinds that a filter by the field needs. */
+export function neededBy(field: string): number {
+  return ADDED[field] ?? SERVED_SINCE;
+}
+
 /** A control resource: by what names it, and by its id. */
 const VIEW = {
   fields: { name: 'keyword', identifier: 'keyword' },

@@ -10,6 +10,7 @@ const { systemIds } = await built<typeof import('../../src/ids.js')>('ids.js');
 const { emptyFold, foldRecord, trackedRead } =
   await built<typeof import('../../src/model/control-fold.js')>('model/control-fold.js');
 const { authzChanged } = await built<typeof import('../../src/model/authz.js')>('model/authz.js');
+const { decideAddKey } = await built<typeof import('../../src/model/key.js')>('model/key.js');
 const { decideCreateOrg } = await built<typeof import('../../src/model/org.js')>('model/org.js');
 const { begun } = await built<typeof import('../../src/model/resource.js')>('model/resource.js');
 const { decideDeleteUser, decideEditUser } = await built<typeof import('../../src/model/user.js')>('model/user.js');
@@ -44,8 +45,8 @@ export function* controlHistory(count: number): Generator<{ readonly entry: LogE
     const { read, expected } = trackedRead(fold);
     const events = attempt(decide, read, {
       at: new Date(clock.time).toISOString(),
-      id: () => ids.next(),
       granter: null,
+      id: () => ids.next(),
     });
     if (events.length === 0) continue;
     const keyed = offset % 2 === 0 && { requestHash: 'f'.repeat(64) };
@@ -76,6 +77,7 @@ function change(org: string, random: () => number, secret: string): Decision {
   const [group, name, policy] = [`group-${n}`, `robot-${n}`, `policy-${n}`];
   const member = `/org/${org}/user/${email}`;
   const document = { description: `made for ${name}`, tags: TAGS };
+  const holder = { org, kind: 'serviceaccount', ref: name } as const;
   const edited = { description: secret, tags: TAGS };
   const decisions: readonly Decision[] = [
     (read, at) => createUser(read, at, org, email),
@@ -87,8 +89,8 @@ function change(org: string, random: () => number, secret: string): Decision {
       decideEditGroup(read, { ...at, org, name: group, revise: (one) => ({ ...one, memberLinks: [member] }) }),
     (read, at) => decideDeleteGroup(read, { ...at, org, name: group }),
     (read, at) => accounts.decideCreateServiceAccount(read, { ...at, org, name, document }),
-    (read, at) => accounts.decideAddKey(read, { ...at, org, name, description: 'ci', keyHash: secret }),
-    (read, at) => accounts.decideAddKey(read, { ...at, org, name, description: 'cd', keyHash: secret }),
+    (read, at) => decideAddKey(read, { ...at, holder, description: 'ci', keyHash: secret }),
+    (read, at) => decideAddKey(read, { ...at, holder, description: 'cd', keyHash: secret }),
     (read, at) => accounts.decideDeleteServiceAccount(read, { ...at, org, name }),
     (read, at) => {
       const bindings = [{ permissions: ['view'], principalLinks: [`/org/${org}/group/superusers`] }];

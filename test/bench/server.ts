@@ -51,11 +51,10 @@ export class Server {
     return ((Number(fields[11]) + Number(fields[12])) * 1000) / TICKS_A_SECOND;
   }
 
-  /** What the kernel tells of the process's memory, in MiB: now, and at most so far. */
-  memory(): { readonly now: number; readonly peak: number } {
+  /** The resident memory of the process, in MiB. */
+  memory(): number {
     const status = readFileSync(`/proc/${this.child.pid}/status`, 'utf8');
-    const of = (name: string) => Number(new RegExp(`^${name}:\\s+(\\d+) kB`, 'm').exec(status)?.[1]) / 1024;
-    return { now: of('VmRSS'), peak: of('VmHWM') };
+    return Number(/^VmRSS:\s+(\d+) kB/m.exec(status)?.[1]) / 1024;
   }
 
   async stop(): Promise<void> {

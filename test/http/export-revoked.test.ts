@@ -19,7 +19,7 @@ const lines: string[] = [];
 
 beforeAll(async () => {
   const logger = pino({ level: 'warn' }, { write: (line: string) => void lines.push(line) });
-  service = await startService({ logger });
+  service = await startService({ logger, env: { CONTROL_READS_PER_ORG: '1' } });
   org = await newOrg(service);
   admin = org.api;
   const resource = { name: 'large', data: { text: 'x'.repeat(EVENT_CHARACTERS) } };
@@ -110,4 +110,16 @@ test.each([
     .map((line) => JSON.parse(line))
     .findLast(({ msg }) => String(msg).includes('not given to its end'));
   expect(logged).toMatchObject({ level: 40, code, principal: link('serviceaccount', READER.account) });
+});
+
+test('a list that waited for its turn while the caller was revoked is refused', async () => {
+  const by = await reader();
+  let listed: Promise<{ status: number }> | undefined;
+  await exported(admin, async () => {
+    // The export has the only place of the organization.
+    listed = by.get(`${org.audit}?pageSize=1`);
+    await delay(200);
+    await admin.send('DELETE', link('serviceaccount', READER.account));
+  });
+  expect((await listed)?.status).toBe(401);
 });

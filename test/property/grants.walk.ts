@@ -2,6 +2,8 @@ import fc from 'fast-check';
 import type { ControlEvent, Read } from '../../src/model/control-events.js';
 import { decideCreateGroup, decideDeleteGroup, decideEditGroup, type GroupDocument } from '../../src/model/group.js';
 import { decideAcceptInvitation, decideInviteUsers, decideRevokeInvitation } from '../../src/model/invitation.js';
+import { decideAddKey, decideRemoveKey, type KeyHolder } from '../../src/model/key.js';
+import { linkTo } from '../../src/model/links.js';
 import type { MemberQuery } from '../../src/model/member-query.js';
 import { permissionsOn, TARGET_KINDS, type TargetKind } from '../../src/model/permission.js';
 import {
@@ -11,12 +13,7 @@ import {
   type PolicyDocument,
 } from '../../src/model/policy.js';
 import type { Occasion } from '../../src/model/resource.js';
-import {
-  decideAddKey,
-  decideCreateServiceAccount,
-  decideDeleteServiceAccount,
-  decideRemoveKey,
-} from '../../src/model/service-account.js';
+import { decideCreateServiceAccount, decideDeleteServiceAccount } from '../../src/model/service-account.js';
 import { decideDeleteUser, decideEditUser } from '../../src/model/user.js';
 import { account, type Decision, group, ORG, occasion, org, policy, user } from '../spec/past.js';
 
@@ -127,6 +124,10 @@ export function decisionOf(
   const policies = namesOf(read, 'policy');
   const accounts = namesOf(read, 'serviceaccount');
   const users = read.all('user', ORG).map(({ email }) => email);
+  const holder = (who = 0, kind = 0): KeyHolder =>
+    kind % 3 === 0 && users.length > 0
+      ? { org: ORG, kind: 'user', ref: pick(users, who) }
+      : { org: ORG, kind: 'serviceaccount', ref: pick(accounts, who) };
   switch (what) {
     case 'create policy':
       return (at) => decideCreatePolicy(at, { ...name, name: pick(POLICIES, a), document });
@@ -161,10 +162,11 @@ export function decisionOf(
     case 'delete account':
       return (at) => decideDeleteServiceAccount(at, { ...name, name: pick(ACCOUNTS, a) });
     case 'add key':
-      return (at) => decideAddKey(at, { ...name, name: pick(accounts, a), description: '', keyHash: moment.id(99) });
+      return (at) => decideAddKey(at, { ...moment, holder: holder(a, b), description: '', keyHash: moment.id(99) });
     case 'remove key': {
-      const [key] = read.keysOf(link('serviceaccount', pick(ACCOUNTS, a)));
-      return key && ((at) => decideRemoveKey(at, { ...name, name: pick(ACCOUNTS, a), keyId: key.state.id }));
+      const { org, kind, ref } = holder(a, b);
+      const [key] = read.keysOf(linkTo(org, kind, ref));
+      return key && ((at) => decideRemoveKey(at, { ...moment, holder: { org, kind, ref }, keyId: key.state.id }));
     }
     case 'invite': {
       const invited = [{ email: pick(ADDRESSES, a), codeHash: 'code' }];

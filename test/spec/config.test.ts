@@ -19,6 +19,7 @@ describe('the configuration', () => {
       roles: new Set(['api', 'projector']),
       trustedProxies: [],
       rateLimit: 0,
+      keyMaxDays: undefined,
       readsPerOrg: 8,
       requestBudgetMs: 10_000,
       badKeysPerMinute: 300,
@@ -37,6 +38,12 @@ describe('the configuration', () => {
     expect(() => readConfig({ CONTROL_QUOTA_USERS: '0' })).toThrow(
       'CONTROL_QUOTA_USERS: must be a whole number from 1',
     );
+  });
+
+  it('takes the longest life of a key in days, 0 for none', () => {
+    expect(readConfig({ CONTROL_KEY_MAX_DAYS: '90' }).keyMaxDays).toBe(90);
+    expect(readConfig({ CONTROL_KEY_MAX_DAYS: '0' }).keyMaxDays).toBeUndefined();
+    expect(() => readConfig({ CONTROL_KEY_MAX_DAYS: '90d' })).toThrow('CONTROL_KEY_MAX_DAYS: must be a whole number');
   });
 
   it('takes an empty variable for an absent one', () => {

@@ -3,7 +3,7 @@ import { decideRecoverOrg } from '../../src/model/org-recover.js';
 import { decideDeleteServiceAccount } from '../../src/model/service-account.js';
 import { groupStream } from '../../src/model/streams.js';
 import { AT, given } from './decider.js';
-import { type Decision, ORG, occasion, org, past, stateAfter, user } from './past.js';
+import { account, type Decision, key as keyOf, ORG, occasion, org, past, stateAfter, user } from './past.js';
 
 const ADMIN = '/org/acme/serviceaccount/admin';
 const LATER = '2026-02-03T04:05:06.789Z';
@@ -53,6 +53,13 @@ describe('recovering an organization', () => {
       'group-edited',
       'authz-changed',
     ]);
+  });
+
+  it('revokes the keys of an account that was no superuser, and so would become one', () => {
+    const remade = past(...decisions, account('admin'), keyOf('admin', 'mine'));
+    const read = stateAfter([...remade, ...decideRecoverOrg(stateAfter(remade), command)]);
+    expect(read.keysOf(ADMIN).map(({ stream }) => stream)).toEqual(['key/ef56']);
+    expect(read(groupStream(ORG, 'superusers'))?.memberLinks).toContain(ADMIN);
   });
 
   it('does so also where the group of superusers has as many members as it may have', () => {

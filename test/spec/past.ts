@@ -2,10 +2,11 @@ import type { ControlEvent, Read } from '../../src/model/control-events.js';
 import { emptyFold, foldRecord, readFold } from '../../src/model/control-fold.js';
 import { decideCreateGroup } from '../../src/model/group.js';
 import { decideAcceptInvitation, decideInviteUsers } from '../../src/model/invitation.js';
+import { decideAddKey } from '../../src/model/key.js';
 import { decideCreateOrg } from '../../src/model/org.js';
 import { decideCreatePolicy } from '../../src/model/policy.js';
 import type { Occasion } from '../../src/model/resource.js';
-import { decideAddKey, decideCreateServiceAccount } from '../../src/model/service-account.js';
+import { decideCreateServiceAccount } from '../../src/model/service-account.js';
 import { AT, recordOf } from './decider.js';
 
 export type Decision = (read: Read) => readonly ControlEvent[];
@@ -63,7 +64,8 @@ export function account(name: string): Decision {
 
 /** A key with the id `key HASH-0`. */
 export function key(name: string, keyHash: string): Decision {
-  return (read) => decideAddKey(read, { ...occasion(`key ${keyHash}`), org: ORG, name, description: keyHash, keyHash });
+  const holder = { org: ORG, kind: 'serviceaccount', ref: name } as const;
+  return (read) => decideAddKey(read, { ...occasion(`key ${keyHash}`), holder, description: keyHash, keyHash });
 }
 
 export function group(name: string, memberLinks: readonly string[] = []): Decision {

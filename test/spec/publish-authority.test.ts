@@ -1,12 +1,17 @@
+import { AppendsUnderWay } from '../../src/commands/appends-under-way.js';
 import { PublishAuditEvents, PublishAuditEventsHandler } from '../../src/commands/audit-publish.js';
 import { AuthorityCheck, type Standing } from '../../src/commands/authority-check.js';
+import type { CommandRunner } from '../../src/commands/command-runner.js';
+import { type Change, ControlChanges } from '../../src/commands/control-changes.js';
 import { ControlState } from '../../src/commands/control-state.js';
+import { FormerEvents } from '../../src/commands/event-keys.js';
 import { keyHash } from '../../src/commands/key-secrets.js';
 import type { Config } from '../../src/config.js';
 import type { EventLog, LogEntry } from '../../src/event-log/event-log.js';
 import { systemIds } from '../../src/ids.js';
 import { Metrics } from '../../src/metrics.js';
 import type { Authority } from '../../src/model/authority.js';
+import { authzChanged } from '../../src/model/authz.js';
 import type { Waiters } from '../../src/progress/waiters.js';
 import { Seed } from '../support/seed.js';
 import { openSeededLog } from '../support/seeded-log.js';
@@ -23,6 +28,9 @@ let state: ControlState;
 let running: Promise<void>;
 let authorities: AuthorityCheck;
 let appended: LogEntry[];
+let underWay: AppendsUnderWay;
+/** Until this resolves, the log takes nothing. */
+let standstill: Promise<void>;
 
 beforeEach(async () => {
   seed = new Seed();
@@ -34,6 +42,8 @@ beforeEach(async () => {
   await state.startReached;
   authorities = new AuthorityCheck(state, clock);
   appended = [];
+  underWay = new AppendsUnderWay();
+  standstill = Promise.resolve();
 });
 
 afterEach(async () => {
@@ -56,12 +66,15 @@ function standing(): Standing {
 function publish(by: Standing): Promise<unknown> {
   const append: EventLog['append'] = async (entries) => {
     appended.push(...entries);
+    await standstill;
     return entries.map(() => ({ partition: 0, offset: 0 }));
   };
   const handler = new PublishAuditEventsHandler(
     {} as Waiters,
     new Metrics(),
     authorities,
+    underWay,
+    new FormerEvents({} as never),
     { append } as EventLog,
     {} as never,
     clock,
@@ -112,4 +125,44 @@ test('rights that changed elsewhere do not keep a publisher from going on', asyn
   const publishing = publish(by);
   expect(appended).toHaveLength(1);
   await publishing;
+});
+
+describe('a change that takes rights away', () => {
+  const events = [authzChanged('acme')];
+  const config = { syncTimeoutMs: 50 } as Config;
+
+  function change(): Promise<Change> {
+    const runner = { run: async () => ({ events, position: { partition: 0, offset: 0 } }) } as unknown as CommandRunner;
+    const waiters = { waitFor: async () => ({ code: 'searchable' }) } as unknown as Waiters;
+    const changes = new ControlChanges(runner, state, waiters, underWay, clock, systemIds(clock), config);
+    const by = { name: 'root', requestId: 'request', remoteIp: '192.0.2.1' };
+    return changes.make({ org: 'acme', by, authority: undefined }, () => []);
+  }
+
+  test('is answered after the publishes that were appended before it', async () => {
+    const { promise, resolve } = Promise.withResolvers<void>();
+    standstill = promise;
+    const order: string[] = [];
+    const publishing = publish(standing()).then(() => order.push('published'));
+    const changing = change().then(({ searchable }) => order.push(`answered ${searchable}`));
+    setTimeout(resolve, 10);
+    await Promise.all([publishing, changing]);
+    expect(order).toEqual(['published', 'answered true']);
+  });
+
+  test('says that it is not through while the log still keeps one of them waiting', async () => {
+    const { promise, resolve } = Promise.withResolvers<void>();
+    standstill = promise;
+    const publishing = publish(standing());
+    expect((await change()).searchable).toBe(false);
+    resolve();
+    await publishing;
+    expect((await change()).searchable).toBe(true);
+  });
+
+  test('does not wait for the publishes of other organizations', async () => {
+    const never = new Promise<void>(() => undefined);
+    void underWay.note('other', never);
+    expect((await change()).searchable).toBe(true);
+  });
 });

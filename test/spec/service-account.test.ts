@@ -1,11 +1,7 @@
-import { principalOf } from '../../src/model/access.js';
-import type { ControlEvent, Read } from '../../src/model/control-events.js';
 import {
-  decideAddKey,
   decideCreateServiceAccount,
   decideDeleteServiceAccount,
   decideEditServiceAccount,
-  decideRemoveKey,
   type EditServiceAccount,
   type ServiceAccountState,
 } from '../../src/model/service-account.js';
@@ -138,105 +134,5 @@ describe('deleting a service account', () => {
     given(...robots)
       .when((read) => decideDeleteServiceAccount(read, { ...remove, ...more }))
       .thenRefused(code);
-  });
-});
-
-describe('adding a key', () => {
-  const add = { ...occasion('add'), org: ORG, name: 'robot', description: 'For the build', keyHash: 'abc' };
-
-  it('keeps its hash, and until when it is good', () => {
-    given(...robots)
-      .when((read) => decideAddKey(read, { ...add, expires: LATER }))
-      .then(
-        {
-          type: 'key-issued',
-          stream: 'key/abc',
-          auditId: 'add-1',
-          data: { id: 'add-0', org: ORG, principal: ROBOT, description: 'For the build', issued: AT, expires: LATER },
-        },
-        { type: 'authz-changed', stream: 'authz/acme' },
-      );
-  });
-
-  it('rests on the account being there, and on its other keys', () => {
-    given(...robots)
-      .when((read) => decideAddKey(read, add))
-      .thenRestsOn({ 'serviceaccount/acme/robot': 1, 'key/abc': 0, 'authz/acme': 1 });
-  });
-
-  it.each([AT, '2026-01-01T00:00:00.000Z'])('is refused where it would have expired at %s', (expires) => {
-    given(...robots)
-      .when((read) => decideAddKey(read, { ...add, expires }))
-      .thenRefused('validation_failed');
-  });
-
-  it('is refused for an account that is not there', () => {
-    given(...past(org))
-      .when((read) => decideAddKey(read, add))
-      .thenRefused('not_found');
-  });
-
-  it('is refused beyond 100 keys of the account, those of others not counted', () => {
-    const keys = (count: number) => Array.from({ length: count }, (_, index) => key('robot', `key ${index}`));
-    const others = Array.from({ length: 10 }, (_, index) => key('admin', `other ${index}`));
-    expect(decideAddKey(stateAfter(past(() => robots, ...others, ...keys(99))), add)).toHaveLength(2);
-    given(...past(() => robots, ...keys(100)))
-      .when((read) => decideAddKey(read, add))
-      .thenRefused('conflict');
-  });
-});
-
-describe('a key', () => {
-  const now = Date.parse(AT);
-  const withKey = (expires?: string): Read =>
-    stateAfter(
-      past(
-        () => robots,
-        (read) =>
-          decideAddKey(read, {
-            ...occasion('add'),
-            org: ORG,
-            name: 'robot',
-            description: '',
-            keyHash: 'abc',
-            ...(expires !== undefined && { expires }),
-          }),
-      ),
-    );
-
-  it('speaks for its account', () => {
-    expect(principalOf(withKey(), 'abc', now)).toMatchObject({ org: ORG, link: ROBOT, name: 'robot', keyHash: 'abc' });
-  });
-
-  it('is worth something until the moment at which it expires', () => {
-    const read = withKey(LATER);
-    expect(principalOf(read, 'abc', Date.parse(LATER) - 1)).toBeDefined();
-    expect(principalOf(read, 'abc', Date.parse(LATER))).toBeUndefined();
-  });
-});
-
-describe('removing a key', () => {
-  const remove = { ...occasion('remove'), org: ORG, name: 'robot', keyId: 'key first-0' };
-  const keys = past(() => robots, key('robot', 'first'), key('robot', 'second'), key('admin', 'other'));
-
-  it('revokes that key, and no other', () => {
-    given(...keys)
-      .when((read) => decideRemoveKey(read, remove).map(({ type, stream }) => ({ type, stream })) as ControlEvent[])
-      .then(
-        ...([
-          { type: 'key-revoked', stream: 'key/first' },
-          { type: 'authz-changed', stream: 'authz/acme' },
-        ] as ControlEvent[]),
-      );
-  });
-
-  it.each([
-    ['a key that is not there', { keyId: 'another' }],
-    ['a key of another account', { keyId: 'key other-0' }],
-    ['an account that is not there', { name: 'nobody' }],
-  ])('is refused for %s', (_what, more) => {
-    given(...keys)
-      .when((read) => decideRemoveKey(read, { ...remove, ...more }))
-      .thenRefused('not_found');
   });
 });

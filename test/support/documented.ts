@@ -3,6 +3,7 @@ import { schemas } from '../../src/http/answer-schemas.js';
 
 const FORMATS: Readonly<Record<string, true>> = {
   'date-time': true,
+  date: true,
   uuid: true,
   email: true,
   line: true,

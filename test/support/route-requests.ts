@@ -63,24 +63,30 @@ function creationOf(kind: Exclude<Kind, 'user'>): [string, Make] {
   return [`POST /org/:org/${kind}`, make];
 }
 
+function requestsOfKeys(kind: 'user' | 'serviceaccount'): [string, Make][] {
+  const at = (target: Target, action: string) => `/org/${target.org}/${kind}/${refOf(kind, target)}/-${action}`;
+  return [
+    [
+      `POST /org/:org/${kind}/:ref/-addKey`,
+      (target) => ({ path: at(target, 'addKey'), body: { description: 'taken' } }),
+    ],
+    [
+      `POST /org/:org/${kind}/:ref/-removeKey`,
+      async (target) => {
+        const { body } = await target.admin.post<{ id: string }>(at(target, 'addKey'), { description: 'to remove' });
+        return { path: at(target, 'removeKey'), body: { id: body.id } };
+      },
+    ],
+  ];
+}
+
 const AUDIT = '/audit/org/:org/auditctx/:contextName';
 
 /** By method and path of the route: every route by which a principal of an organization changes something. */
 const REQUESTS: ReadonlyMap<string, Make> = new Map<string, Make>([
   ...KINDS.flatMap(requestsOf),
   ...(['group', 'serviceaccount', 'policy', 'domain'] as const).map(creationOf),
-  [
-    'POST /org/:org/serviceaccount/:ref/-addKey',
-    ({ org, name }) => ({ path: `/org/${org}/serviceaccount/${name}/-addKey`, body: { description: 'taken' } }),
-  ],
-  [
-    'POST /org/:org/serviceaccount/:ref/-removeKey',
-    async ({ admin, org, name }) => {
-      const path = `/org/${org}/serviceaccount/${name}`;
-      const { body } = await admin.post<{ id: string }>(`${path}/-addKey`, { description: 'to remove' });
-      return { path: `${path}/-removeKey`, body: { id: body.id } };
-    },
-  ],
+  ...(['user', 'serviceaccount'] as const).flatMap(requestsOfKeys),
   [
     'POST /org/:org/user/-invite',
     ({ org, name }) => ({ path: `/org/${org}/user/-invite`, body: { emails: [`new-${name}@example.com`] } }),

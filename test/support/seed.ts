@@ -1,13 +1,18 @@
+import { hash } from 'node:crypto';
 import { mkdtempSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
+import { formerEventId } from '../../src/commands/event-keys.js';
 import { keyHash } from '../../src/commands/key-secrets.js';
+import { auditEntry } from '../../src/event-log/audit-record.js';
 import { controlEntry } from '../../src/event-log/control-record.js';
 import { EmbeddedEventLog } from '../../src/event-log/embedded.js';
 import type { EventLog, LogEntry } from '../../src/event-log/event-log.js';
 import { systemIds } from '../../src/ids.js';
+import type { SentAuditEvent } from '../../src/model/audit-event.js';
 import { authzChanged } from '../../src/model/authz.js';
+import { canonicalJson } from '../../src/model/canonical-json.js';
 import type { ControlEvent, Read } from '../../src/model/control-events.js';
 import { type ControlRecord, emptyFold, foldRecord, readFold, trackedRead } from '../../src/model/control-fold.js';
 import { decideCreateDomain } from '../../src/model/domain.js';
@@ -126,6 +131,16 @@ export class Seed {
     const place = { offset: this.taken + this.entries.length, time: this.now };
     if (foldRecord(this.fold, record, place) !== 'applied') throw new Error('a seed is void');
     this.entries.push({ entry: controlEntry(record), time: this.now });
+  }
+
+  /** An event from before events had publishers, with an Idempotency-Key of that time; answers its identifier. */
+  formerEvent(org: string, contextName: string, sent: SentAuditEvent, key: string): string {
+    const id = formerEventId({ org, contextName }, key);
+    const at = new Date(this.now).toISOString();
+    const context = { remoteIp: '192.0.2.1', ...sent.context, org, name: contextName };
+    const event = { id, ...sent, eventTime: at, postedTime: at, requestId: 'seed', context, subject: { name: 'seed' } };
+    this.entries.push({ entry: auditEntry(event, { hash: hash('sha256', canonicalJson(sent)) }), time: this.now });
+    return id;
   }
 
   /** A record that came too late: another change of the organization came first. */

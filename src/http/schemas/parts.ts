@@ -2,6 +2,7 @@ import { ref } from '../documented.js';
 
 export const text = { type: 'string' };
 export const time = { type: 'string', format: 'date-time' };
+export const day = { type: 'string', format: 'date' };
 export const uuid = { type: 'string', format: 'uuid' };
 export const count = { type: 'integer', minimum: 0 };
 export const array = (items: object) => ({ type: 'array', items });

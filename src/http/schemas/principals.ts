@@ -1,14 +1,14 @@
 import { ref } from '../documented.js';
+import { shownKey } from './keys.js';
 import { array, list, object, patchedMap, patchedText, readBefore, resource, text, time, uuid } from './parts.js';
 
 const emailText = { type: 'string', format: 'email', maxLength: 254 };
 
-/** Users, invitations, service accounts and their keys. */
+/** Users, invitations and service accounts. */
 export function principalSchemas(): Record<string, Record<string, unknown>> {
   const { name, description, tags } = resource;
   const user = { kind: { const: 'user' }, ...resource, email: emailText, idp: text };
   const userRead = { ...readBefore, kind: { const: 'user' }, email: text, idp: text };
-  const key = { id: uuid, description: text, created: time, expires: time };
   const account = { kind: { const: 'serviceaccount' }, ...resource, origin: { enum: ['default', 'builtin'] } };
   const accountRead = { ...readBefore, kind: { const: 'serviceaccount' }, name, origin: text, keys: array({}) };
   return {
@@ -45,7 +45,7 @@ export function principalSchemas(): Record<string, Record<string, unknown>> {
       ['group'],
     ),
     InvitationList: list('invitation', 'Invitation'),
-    ServiceAccount: object({ ...account, keys: array(object(key, ['expires'])) }),
+    ServiceAccount: object({ ...account, keys: array(shownKey()) }),
     ServiceAccountList: list('serviceaccount', 'ServiceAccount'),
     ServiceAccountPatch: object({ ...accountRead, description: patchedText, tags: patchedMap }, [
       ...Object.keys(accountRead),
@@ -57,6 +57,5 @@ export function principalSchemas(): Record<string, Record<string, unknown>> {
       'description',
       'tags',
     ]),
-    IssuedKey: object({ kind: { const: 'key' }, ...key, links: array(ref('Link')), key: text }, ['expires']),
   };
 }

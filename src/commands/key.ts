@@ -1,0 +1,96 @@
+import { Inject } from '@nestjs/common';
+import { Command, CommandHandler, type ICommandHandler, type IQueryHandler, Query, QueryHandler } from '@nestjs/cqrs';
+import type { Config } from '../config.js';
+import { ControlError } from '../errors.js';
+import { decideAddKey, decideRemoveKey, type KeyHolder, type KeyState } from '../model/key.js';
+import { linkTo } from '../model/links.js';
+import { memberLink } from '../model/principals.js';
+import { CONFIG } from '../tokens.js';
+import { type Changed, type ChangeRequest, ControlChanges } from './control-changes.js';
+import { ControlState } from './control-state.js';
+import { KeySecrets, keyHash } from './key-secrets.js';
+
+/** A key that was issued, with its secret, to be shown this once. */
+export interface IssuedKey extends Changed<KeyState> {
+  readonly key: string;
+}
+
+/** A key to issue. */
+export interface WantedKey {
+  readonly description: string;
+  /** ISO 8601. */
+  readonly expires?: string;
+}
+
+export class AddKey extends Command<IssuedKey> {
+  constructor(
+    readonly request: ChangeRequest,
+    readonly holder: KeyHolder,
+    readonly wanted: WantedKey,
+  ) {
+    super();
+  }
+}
+
+@CommandHandler(AddKey)
+export class AddKeyHandler implements ICommandHandler<AddKey> {
+  constructor(
+    private readonly changes: ControlChanges,
+    private readonly secrets: KeySecrets,
+    @Inject(CONFIG) private readonly config: Config,
+  ) {}
+
+  async execute({ request, holder, wanted }: AddKey): Promise<IssuedKey> {
+    const { keyMaxDays: mostDays } = this.config;
+    const commandId = this.changes.commandId(request);
+    const key = request.idempotencyKey === undefined ? this.secrets.random() : this.secrets.derived(commandId);
+    const askingKey = request.authority?.keyHash;
+    const limits = { ...(askingKey !== undefined && { askingKey }), ...(mostDays !== undefined && { mostDays }) };
+    const { events, searchable } = await this.changes.make(
+      request,
+      (read, occasion) => decideAddKey(read, { ...occasion, holder, ...wanted, ...limits, keyHash: keyHash(key) }),
+      commandId,
+    );
+    return { state: this.secrets.issuedKey(events, key), searchable, key };
+  }
+}
+
+export class RemoveKey extends Command<void> {
+  constructor(
+    readonly request: ChangeRequest,
+    readonly holder: KeyHolder,
+    readonly keyId: string,
+  ) {
+    super();
+  }
+}
+
+@CommandHandler(RemoveKey)
+export class RemoveKeyHandler implements ICommandHandler<RemoveKey> {
+  constructor(private readonly changes: ControlChanges) {}
+
+  async execute({ request, holder, keyId }: RemoveKey): Promise<void> {
+    await this.changes.make(request, (read, occasion) => decideRemoveKey(read, { ...occasion, holder, keyId }));
+  }
+}
+
+/** The keys of a user or service account, the oldest first. Throws `not_found`. */
+export class ListKeys extends Query<readonly KeyState[]> {
+  constructor(readonly holder: KeyHolder) {
+    super();
+  }
+}
+
+@QueryHandler(ListKeys)
+export class ListKeysHandler implements IQueryHandler<ListKeys> {
+  constructor(private readonly state: ControlState) {}
+
+  async execute({ holder }: ListKeys): Promise<readonly KeyState[]> {
+    // Whatever was changed before the request, on any instance, is in the list.
+    await this.state.confirm();
+    const { org, kind, ref } = holder;
+    const link = memberLink(this.state.read, org, linkTo(org, kind, ref));
+    if (link !== undefined) return this.state.read.keysOf(link).map(({ state }) => state);
+    throw new ControlError('not_found', `there is no such ${kind} in this organization`);
+  }
+}

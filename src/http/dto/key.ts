@@ -1,0 +1,10 @@
+import { IsInstant, IsText, Optional } from './shape.js';
+
+export class AddKeyDto {
+  @IsText({ max: 250, format: 'trimmed' }) description!: string;
+  @Optional() @IsInstant() expires?: string;
+}
+
+export class RemoveKeyDto {
+  @IsText({ min: 1, max: 128 }) id!: string;
+}
