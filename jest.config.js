@@ -40,6 +40,7 @@ const ON_BOTH_STORES = [
   'invitations',
   'json-bodies',
   'keys-shown-again',
+  'last-used',
   'list-filters',
   'list-paging',
   'list-received',

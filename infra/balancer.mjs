@@ -1,6 +1,7 @@
 /**
  * One port in front of several instances, for trying the cluster out: takes turns, passes over an instance that does not
- * accept connections, and says who called in `X-Forwarded-For`. A balancer of your own does the same, and more.
+ * accept connections, and says who called in `X-Forwarded-For`, whatever the caller says there. A balancer of your own
+ * does the same, and more.
  *
  *   BALANCER_TARGETS=http://api-1:8080,http://api-2:8080 BALANCER_PORT=8080 node balancer.mjs
  */
@@ -10,6 +11,8 @@ const targets = (process.env.BALANCER_TARGETS ?? '').split(',').filter(Boolean);
 const port = Number(process.env.BALANCER_PORT ?? 8080);
 // Instances keep idle connections for 75 s; those that are given up sooner here never meet a connection being closed.
 const agent = new Agent({ keepAlive: true, timeout: 30_000 });
+/** What else a caller might say about where it comes from. */
+const CLAIMS = ['forwarded', 'x-real-ip', 'x-forwarded-host', 'x-forwarded-proto'];
 let turn = 0;
 
 const server = createServer((incoming, outgoing) => {
@@ -19,15 +22,15 @@ const server = createServer((incoming, outgoing) => {
 
 function forward(incoming, outgoing, first, left) {
   const target = new URL(targets[first % targets.length]);
-  const { remoteAddress = '' } = incoming.socket;
-  const known = incoming.headers['x-forwarded-for'];
+  const headers = { ...incoming.headers, 'x-forwarded-for': incoming.socket.remoteAddress ?? '' };
+  for (const claim of CLAIMS) delete headers[claim];
   const sent = request({
     agent,
     hostname: target.hostname,
     port: target.port,
     method: incoming.method,
     path: incoming.url,
-    headers: { ...incoming.headers, 'x-forwarded-for': known ? `${known}, ${remoteAddress}` : remoteAddress },
+    headers,
     setHost: false,
   });
   sent.on('response', (answer) => {

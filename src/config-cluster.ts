@@ -61,7 +61,7 @@ function readKafka(env: Env): KafkaConfig {
 
 function readSasl(env: Env): KafkaConfig['sasl'] {
   const username = env.optional('CONTROL_KAFKA_USERNAME');
-  const password = env.optional('CONTROL_KAFKA_PASSWORD');
+  const password = env.secret('CONTROL_KAFKA_PASSWORD');
   const mechanism = env.oneOf('CONTROL_KAFKA_SASL_MECHANISM', SASL_MECHANISMS, 'scram-sha-512');
   if (username !== undefined && password !== undefined) return { mechanism, username, password };
   if (username !== undefined) env.fault('CONTROL_KAFKA_PASSWORD', 'must be set beside CONTROL_KAFKA_USERNAME');
@@ -88,9 +88,9 @@ function readElasticsearch(env: Env): ElasticsearchConfig {
 }
 
 function readAuth(env: Env): ElasticsearchConfig['auth'] {
-  const apiKey = env.optional('CONTROL_ELASTICSEARCH_API_KEY');
+  const apiKey = env.secret('CONTROL_ELASTICSEARCH_API_KEY');
   const username = env.optional('CONTROL_ELASTICSEARCH_USERNAME');
-  const password = env.optional('CONTROL_ELASTICSEARCH_PASSWORD');
+  const password = env.secret('CONTROL_ELASTICSEARCH_PASSWORD');
   if (apiKey !== undefined) {
     if (username !== undefined) env.fault('CONTROL_ELASTICSEARCH_USERNAME', 'may not stand beside an API key');
     return { apiKey };

@@ -5,6 +5,7 @@ import { readQuotas } from './config-quotas.js';
 import { readTls, type TlsConfig } from './config-tls.js';
 import { Env } from './env.js';
 import type { Quotas } from './model/quotas.js';
+import type { MailLimits } from './model/sent-letters.js';
 import { LEAST_SECRET_BITS, MAKE_A_SECRET, secretBits } from './secret-strength.js';
 
 export interface Config {
@@ -41,6 +42,7 @@ export interface Config {
   readonly logLevel: LogLevel;
   /** Where invitations are sent from; undefined: their codes are written to the log. */
   readonly smtp: SmtpConfig | undefined;
+  readonly mail: MailLimits;
 }
 
 export interface SmtpConfig {
@@ -97,6 +99,10 @@ export function readConfig(variables: Readonly<Record<string, string | undefined
     tls: readTls(env),
     logLevel: env.oneOf('CONTROL_LOG_LEVEL', LOG_LEVELS, 'info'),
     smtp: readSmtp(env),
+    mail: {
+      perAddress: env.whole('CONTROL_MAIL_PER_ADDRESS', 5, 1, 1_000_000),
+      perOrg: env.whole('CONTROL_MAIL_PER_ORG', 100, 1, 1_000_000),
+    },
   };
   if (!config.trustedProxies.every(isAddressRange)) {
     env.fault('CONTROL_TRUSTED_PROXIES', 'must list IP addresses or CIDR ranges, separated by commas');
@@ -140,7 +146,7 @@ function checkSecret(env: Env, name: string, secret: string): void {
 
 /** `smtp://` or `smtps://`, with user and password where the server wants them, and the sender. */
 function readSmtp(env: Env): SmtpConfig | undefined {
-  const text = env.optional('CONTROL_SMTP_URL');
+  const text = env.secret('CONTROL_SMTP_URL');
   const sender = env.optional('CONTROL_SMTP_FROM');
   if (text === undefined && sender === undefined) return undefined;
   const server = text === undefined ? undefined : smtpServer(text);

@@ -21,6 +21,9 @@ const RECORDS_BETWEEN = 50_000;
 const RECORDS_AT_STOP = 5_000;
 const LOOK_MS = 10_000;
 
+/** How long a stop may wait for the last one, which is given up then. */
+const STOP_MS = 2_000;
+
 /** How much is written at a time; between, everything else gets a turn. */
 const CHUNK = 256 * 1024;
 
@@ -56,6 +59,7 @@ interface Header {
  */
 export class ControlSnapshots implements FoldSnapshots {
   private saved = 0;
+  private deadline = Number.POSITIVE_INFINITY;
 
   constructor(
     private readonly file: string,
@@ -94,10 +98,16 @@ export class ControlSnapshots implements FoldSnapshots {
 
   /** Writes snapshots now and then until the signal aborts, and one at the end. Never rejects. */
   async keep(state: ControlState, signal: AbortSignal): Promise<void> {
+    const end = () => {
+      this.deadline = performance.now() + STOP_MS;
+    };
+    signal.addEventListener('abort', end, { once: true });
     await state.startReached;
-    while (!signal.aborted) {
+    for (;;) {
       await delay(LOOK_MS, undefined, { signal, ref: false }).catch(() => undefined);
-      await this.saveAfter(signal.aborted ? RECORDS_AT_STOP : RECORDS_BETWEEN, state);
+      const last = signal.aborted;
+      await this.saveAfter(last ? RECORDS_AT_STOP : RECORDS_BETWEEN, state);
+      if (last) return;
     }
   }
 
@@ -107,6 +117,8 @@ export class ControlSnapshots implements FoldSnapshots {
     try {
       const image = imageOf(state.fold);
       const { streams, commands } = image;
+      // A record that cannot be folded ends the process, and leaves a fold between two places.
+      if (commands.offset + 1 !== next) return;
       const header: Header = {
         ...{ format: FORMAT, program: programDigest(), log: this.log.id },
         ...{ next, last: await this.digestBefore(next) },
@@ -116,6 +128,7 @@ export class ControlSnapshots implements FoldSnapshots {
       this.saved = next;
     } catch (error) {
       this.logger.warn({ err: error, file: this.file }, 'no snapshot was written; the next start takes longer');
+      await rm(`${this.file}.new`, { force: true }).catch(() => undefined);
     }
   }
 
@@ -124,13 +137,20 @@ export class ControlSnapshots implements FoldSnapshots {
     await rm(unfinished, { force: true });
     const handle = await open(unfinished, 'wx', 0o600);
     try {
-      await writeChecked(handle, lines);
+      await writeChecked(handle, this.inTime(lines));
       await handle.sync();
     } finally {
       await handle.close();
     }
     await rename(unfinished, this.file);
     syncFolder(dirname(this.file));
+  }
+
+  private *inTime(lines: Iterable<string>): Generator<string> {
+    for (const line of lines) {
+      if (performance.now() > this.deadline) throw new Error('the process stops before the snapshot is written');
+      yield line;
+    }
   }
 
   private async digestBefore(next: number): Promise<string> {

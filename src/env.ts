@@ -39,6 +39,15 @@ export class Env {
       .filter(Boolean);
   }
 
+  /** From the variable, or from the file that `<name>_FILE` names, without the white space around. */
+  secret(name: string): string | undefined {
+    const given = this.optional(name);
+    const inFile = this.file(`${name}_FILE`)?.trim();
+    if (given !== undefined && inFile !== undefined) this.fault(name, `may not be set beside ${name}_FILE; keep one`);
+    if (inFile === '') this.fault(`${name}_FILE`, 'the file is empty');
+    return given ?? (inFile || undefined);
+  }
+
   /** The text of the file that the variable names. */
   file(name: string): string | undefined {
     const path = this.optional(name);

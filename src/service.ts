@@ -12,6 +12,7 @@ import { DeniedAttempts } from './commands/denied-attempts.js';
 import { Guesses } from './commands/guesses.js';
 import { Jobs } from './commands/jobs.js';
 import { keyHash } from './commands/key-secrets.js';
+import { KeyUses } from './commands/key-uses.js';
 import { SecurityEvents } from './commands/security-events.js';
 import { warnOfSelfSetQueries } from './commands/self-set-queries.js';
 import type { Config } from './config.js';
@@ -205,12 +206,14 @@ async function serve(parts: Parts, logger: Logger, started: AsyncDisposableStack
   const { config, clock, ids, log, metrics, guesses, state, readiness, waiters } = parts;
   const denied = new DeniedAttempts(log, clock, ids, metrics, logger);
   started.defer(() => denied.close());
+  const uses = new KeyUses(log, state, clock, logger);
+  started.defer(() => uses.close());
   const errors = new ErrorFilter(metrics);
   const adapter = fastifyAdapter(config, logger, ids, errors);
   const server = adapter.getInstance();
   await limitRate(server, config.rateLimit);
   const inFlight = new InFlight(server);
-  const access = new AccessCheck(state, denied, clock, keyHash(parts.rootKey), guesses);
+  const access = new AccessCheck(state, denied, clock, keyHash(parts.rootKey), guesses, uses);
   // Before the access is checked again: a read may wait long for its turn.
   server.addHook('preHandler', new LargeReads(readPlaces(config)).hook);
   const routes = prepareServer(server, access, readiness);

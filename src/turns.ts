@@ -15,11 +15,23 @@ const OVERDRAFT_MS = 250;
  */
 export type Steps<Result> = Generator<void, Result, boolean>;
 
+/** The results of the work on each item, an item a step. */
+export function* eachInSteps<Item, Result>(items: readonly Item[], work: (item: Item) => Result): Steps<Result[]> {
+  const results: Result[] = [];
+  for (const item of items) {
+    results.push(work(item));
+    yield;
+  }
+  return results;
+}
+
 /** A piece of work for an organization, in one or several runs. */
 export interface Job {
   readonly org: string;
   /** How long all runs together may hold the event loop, in milliseconds; undefined: as long as they need. */
   readonly budgetMs?: number | undefined;
+  /** Whether the work ends early with what it has when it is told that the budget is spent. */
+  readonly mayEndEarly?: boolean;
   /** What the refusal tells when the budget is spent: what the caller can do. */
   readonly remedy?: string;
   /** Aborts when nobody waits for the result any more. */
@@ -52,8 +64,8 @@ export class Turns {
         const now = performance.now();
         const spentMs = (job.spentMs ?? 0) + now - began;
         const { budgetMs = Number.POSITIVE_INFINITY } = job;
-        if (spentMs > budgetMs + OVERDRAFT_MS) throw tooCostly(job);
         isSpent = spentMs > budgetMs;
+        if (spentMs > budgetMs + (job.mayEndEarly ? OVERDRAFT_MS : 0)) throw tooCostly(job);
         if (now < this.sliceEnd || now < began + GRACE_MS) continue;
         job.spentMs = spentMs;
         await this.turn(job.org);

@@ -92,5 +92,18 @@ export const FAMILIES: ReadonlyMap<string, Family> = new Map<string, Family>([
       load: async () => (await import('./commands/serviceaccount.js')).COMMANDS,
     },
   ],
-  ['user', { summary: 'invite and manage users', load: async () => (await import('./commands/user.js')).COMMANDS }],
+  [
+    'user',
+    {
+      summary: 'invite and manage users, and their keys',
+      load: async () => (await import('./commands/user.js')).COMMANDS,
+    },
+  ],
+  [
+    'whoami',
+    {
+      summary: 'show whom the key speaks for, and what it may do',
+      load: async () => (await import('./commands/whoami.js')).COMMANDS,
+    },
+  ],
 ]);

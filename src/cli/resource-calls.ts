@@ -9,6 +9,8 @@ export interface ResourceCalls {
   /** Merges the body into the resource (RFC 7396). */
   patch(ref: string, body: string, version?: number): Promise<string>;
   delete(ref: string): Promise<void>;
+  /** What a resource has besides itself. */
+  list(what: string, ref: string): Promise<string>;
   /** An action on one resource, or without `ref` on the kind; none is done twice, however often it is sent. */
   act(action: string, body: object, ref?: string): Promise<string>;
 }
@@ -27,6 +29,7 @@ export function resourceCalls(client: ApiClient, org: string, kind: Kind): Resou
     delete: async (ref) => {
       await call('DELETE', one(ref));
     },
+    list: (what, ref) => call('GET', `${one(ref)}/${what}`),
     act: (action, body, ref) =>
       call('POST', `${ref === undefined ? all : one(ref)}/${action}`, {
         body: JSON.stringify(body),

@@ -1,6 +1,7 @@
 import { Inject } from '@nestjs/common';
 import { type IQueryHandler, Query, QueryHandler } from '@nestjs/cqrs';
 import type { Clock } from '../clock.js';
+import type { Config } from '../config.js';
 import { ControlError, validationFailed } from '../errors.js';
 import type { EventLog } from '../event-log/event-log.js';
 import { AccessRules, type PermissionReport } from '../model/access.js';
@@ -9,12 +10,14 @@ import type { TargetKind } from '../model/permission.js';
 import { orgStream } from '../model/streams.js';
 import { targetLink } from '../model/targets.js';
 import { Places } from '../places.js';
-import { CLOCK, EVENT_LOG } from '../tokens.js';
+import { CLOCK, CONFIG, EVENT_LOG } from '../tokens.js';
+import { type Job, Turns } from '../turns.js';
 import { ControlState } from './control-state.js';
-import { stateAt } from './past-state.js';
+import { PastStates } from './past-state.js';
 
-/** Reports on the past at once, in a process: each reads the whole log, and keeps what it found of it. */
+/** Reports on the past under way in a process, unless more organizations ask; and how many of one organization may wait. */
 const MOST_AT_ONCE = 2;
+const MOST_WAITING = 32;
 
 export interface AccessReport {
   /** The link of the resource. */
@@ -43,42 +46,64 @@ export class ReportAccess extends Query<AccessReport> {
   }
 }
 
+/** A report has at most so many bindings: more is no answer that anybody reads. */
+const MOST_BINDINGS = 100_000;
+
+/** A report on the past reads the whole log up to then: it may take so many times as long as other requests. */
+const PAST_BUDGETS = 6;
+
+const REMEDY = 'report on a resource that fewer policies name, or name groups with fewer members in its policies';
+const PAST_REMEDY = 'the log of changes is long: ask the operator to raise CONTROL_REQUEST_BUDGET_MS';
+
 @QueryHandler(ReportAccess)
 export class ReportAccessHandler implements IQueryHandler<ReportAccess> {
-  private readonly places = new Places({ perOrg: 1, inAll: MOST_AT_ONCE, mostWaiting: 16 });
+  /** One at a time of an organization: each reads the whole log, and keeps what it found of it. */
+  private readonly places = new Places({ perOrg: 1, inAll: MOST_AT_ONCE, mostWaiting: MOST_WAITING });
+  private readonly states: PastStates;
 
   constructor(
     private readonly state: ControlState,
-    @Inject(EVENT_LOG) private readonly log: EventLog,
+    private readonly turns: Turns,
+    @Inject(EVENT_LOG) log: EventLog,
     @Inject(CLOCK) private readonly clock: Clock,
-  ) {}
+    @Inject(CONFIG) private readonly config: Pick<Config, 'requestBudgetMs'>,
+  ) {
+    this.states = new PastStates(log, turns);
+  }
 
   async execute(query: ReportAccess): Promise<AccessReport> {
-    const { org, at } = query;
+    const { org, at, signal } = query;
     if (at !== undefined) return this.past(query, at);
     // Whatever was changed before the request, on any instance, is in the report.
     await this.state.confirm();
-    return reportOn(query, this.state.read, this.state.rules(org));
+    const job = { org, signal, budgetMs: this.config.requestBudgetMs, remedy: REMEDY };
+    return this.reportOn(query, this.state.read, this.state.rules(org), job);
   }
 
   private async past(query: ReportAccess, at: number): Promise<AccessReport> {
     const { org, signal } = query;
     if (at > this.clock.now()) throw validationFailed([{ pointer: '?at', reason: 'may not be in the future' }]);
-    return this.places.run(
-      org,
-      async () => {
-        signal.throwIfAborted();
-        const read = await stateAt(this.log, org, at, signal);
-        if (!read(orgStream(org))) throw new ControlError('not_found', 'the organization was not there at that time');
-        return reportOn(query, read, new AccessRules(read, org));
-      },
-      signal,
-    );
+    const job = { org, signal, budgetMs: PAST_BUDGETS * this.config.requestBudgetMs, remedy: PAST_REMEDY };
+    const work = async () => {
+      const read = await this.states.at(at, job);
+      if (!read(orgStream(org))) throw new ControlError('not_found', 'the organization was not there at that time');
+      return this.reportOn(query, read, new AccessRules(read, org), job);
+    };
+    return this.places.run(org, work, signal);
   }
-}
 
-function reportOn({ kind, org, ref }: ReportAccess, read: Read, rules: AccessRules): AccessReport {
-  const target = targetLink(read, org, kind, ref);
-  if (target !== undefined) return { target, permissions: rules.reportOn(kind, target) };
-  throw new ControlError('not_found', `there is, or was at that time, no such ${kind} in this organization`);
+  private async reportOn(
+    { kind, org, ref }: ReportAccess,
+    read: Read,
+    rules: AccessRules,
+    job: Job,
+  ): Promise<AccessReport> {
+    const target = targetLink(read, org, kind, ref);
+    if (target === undefined) {
+      throw new ControlError('not_found', `there is, or was at that time, no such ${kind} in this organization`);
+    }
+    const permissions = await this.turns.run(job, rules.reportOn(kind, target, MOST_BINDINGS));
+    if (permissions) return { target, permissions };
+    throw new ControlError('too_costly', `the report has more than ${MOST_BINDINGS} bindings; ${REMEDY}`);
+  }
 }

@@ -13,6 +13,7 @@ import { canonicalJson } from '../model/canonical-json.js';
 import { type Indexed, Waiters } from '../progress/waiters.js';
 import { CLOCK, CONFIG, EVENT_LOG, IDS, READ_MODEL } from '../tokens.js';
 import { inSpan } from '../tracing.js';
+import { eachInSteps, Turns } from '../turns.js';
 import { AppendsUnderWay } from './appends-under-way.js';
 import { AuthorityCheck, type Standing } from './authority-check.js';
 import { FormerEvents, formerEventId, keyedEventId } from './event-keys.js';
@@ -67,6 +68,9 @@ interface Prepared {
   readonly entry: LogEntry;
 }
 
+/** So few are prepared in no time; more in turns. */
+const PREPARED_AT_ONCE = 4;
+
 /**
  * Appends events to the log, if the publisher may still do so, and, in sync mode, waits until they are searchable. Answers one result an item, in order,
  * and only after the log has the items durably. Order: events of one resource keep the order of the items.
@@ -77,6 +81,7 @@ export class PublishAuditEventsHandler implements ICommandHandler<PublishAuditEv
     private readonly waiters: Waiters,
     private readonly metrics: Metrics,
     private readonly authorities: AuthorityCheck,
+    private readonly turns: Turns,
     private readonly underWay: AppendsUnderWay,
     private readonly former: FormerEvents,
     @Inject(EVENT_LOG) private readonly log: EventLog,
@@ -89,7 +94,9 @@ export class PublishAuditEventsHandler implements ICommandHandler<PublishAuditEv
   async execute({ items, mode, from, standing }: PublishAuditEvents): Promise<Published[]> {
     const keys = items.flatMap(({ idempotencyKey }) => idempotencyKey ?? []);
     const former = keys.length > 0 ? await this.former.among(from, keys) : NO_KEYS;
-    const prepared = items.map((item) => this.prepare(item, mode, from, former));
+    const prepare = (item: PublishItem) => this.prepare(item, mode, from, former);
+    const isMany = items.length > PREPARED_AT_ONCE;
+    const prepared = isMany ? await this.turns.run({ org: from.org }, eachInSteps(items, prepare)) : items.map(prepare);
     const published = await inSpan('publish', { mode, events: items.length }, () =>
       this.publish(prepared, mode, standing),
     );

@@ -1,5 +1,6 @@
 import { Inject } from '@nestjs/common';
 import { Command, CommandHandler, type ICommandHandler } from '@nestjs/cqrs';
+import type { Clock } from '../clock.js';
 import type { Config } from '../config.js';
 import { ControlError } from '../errors.js';
 import { type Ids, keyedId } from '../ids.js';
@@ -15,11 +16,12 @@ import {
 import type { Precondition } from '../model/precondition.js';
 import { invitationStream } from '../model/streams.js';
 import { type UserState, userLink } from '../model/user.js';
-import { CONFIG, IDS, MAILER } from '../tokens.js';
+import { CLOCK, CONFIG, IDS, MAILER } from '../tokens.js';
 import { type ChangeRequest, ControlChanges } from './control-changes.js';
 import { ControlState } from './control-state.js';
 import { Guesses } from './guesses.js';
 import { KeySecrets, keyHash } from './key-secrets.js';
+import { LetterGate } from './letter-gate.js';
 
 /** What an invited address is sent. */
 export interface Letter {
@@ -63,24 +65,39 @@ export class InviteUsers extends Command<Invited> {
  */
 @CommandHandler(InviteUsers)
 export class InviteUsersHandler implements ICommandHandler<InviteUsers> {
+  private readonly gate: LetterGate;
+
   constructor(
     private readonly changes: ControlChanges,
     private readonly state: ControlState,
     private readonly secrets: KeySecrets,
     @Inject(MAILER) private readonly mailer: Mailer,
-  ) {}
+    @Inject(CLOCK) clock: Clock,
+    @Inject(CONFIG) { mail }: Config,
+  ) {
+    this.gate = new LetterGate(state, clock, mail);
+  }
 
   async execute({ request, emails, group }: InviteUsers): Promise<Invited> {
     const { org } = request;
     const commandId = this.changes.commandId(request);
+    // Undefined until it is decided here: a retry of a command that is recorded is not.
+    let refused: ReadonlyMap<string, ControlError> | undefined;
     const codes = new Map(emails.map((email) => [email, this.code(request, commandId, email)]));
     const invited = [...codes].map(([email, code]) => ({ email, codeHash: keyHash(code) }));
     const { events, searchable } = await this.changes.make(
       request,
-      (read, occasion) => decideInviteUsers(read, { ...occasion, org, invited, ...(group !== undefined && { group }) }),
+      (read, occasion) => {
+        refused = this.gate.refusals(read, org, codes.keys());
+        const allowed = invited.filter(({ email }) => !refused?.has(email));
+        return decideInviteUsers(read, { ...occasion, org, invited: allowed, ...(group !== undefined && { group }) });
+      },
       commandId,
     );
-    const outcomes = [...codes].map(async ([email, code]) => [email, await this.outcome(events, email, code)] as const);
+    const isRetry = refused === undefined;
+    const outcomes = [...codes].map(async ([email, code]) => {
+      return [email, refused?.get(email) ?? (await this.outcome(events, email, code, isRetry))] as const;
+    });
     return { outcomes: new Map(await Promise.all(outcomes)), searchable };
   }
 
@@ -88,10 +105,17 @@ export class InviteUsersHandler implements ICommandHandler<InviteUsers> {
     return idempotencyKey === undefined ? this.secrets.randomCode() : this.secrets.derivedCode(commandId, email);
   }
 
-  private async outcome(events: readonly ControlEvent[], email: string, code: string): Promise<string | ControlError> {
+  private async outcome(
+    events: readonly ControlEvent[],
+    email: string,
+    code: string,
+    isRetry: boolean,
+  ): Promise<string | ControlError> {
     const invitation = invitationOf(events, email);
-    // There is one reason only for which a recorded command leaves an address out.
-    if (!invitation) return new ControlError('conflict', 'a user with this address is a member already');
+    if (!invitation) {
+      // Of a retry: the address may as well have been refused a letter at first.
+      return new ControlError('conflict', 'a user with this address is a member already, or was not invited at first');
+    }
     const { org, id, group, expires, codeHash } = invitation;
     if (codeHash !== keyHash(code)) {
       return new ControlError('conflict', 'the code cannot be sent again, because the root key was changed since');
@@ -99,6 +123,7 @@ export class InviteUsersHandler implements ICommandHandler<InviteUsers> {
     // Of a retry: it may have been accepted, revoked or replaced since.
     const isOpen = this.state.read(invitationStream(org, id)) !== undefined;
     try {
+      if (isOpen && isRetry) this.gate.resend(org, email);
       if (isOpen) await this.mailer.send({ org, id, email, expires, code, ...(group !== undefined && { group }) });
       return invitationLink(org, id);
     } catch (error) {

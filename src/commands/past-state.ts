@@ -2,23 +2,82 @@ import { controlRecordOf } from '../event-log/control-record.js';
 import type { EventLog, LogRecord } from '../event-log/event-log.js';
 import type { ControlEvent, Read } from '../model/control-events.js';
 import { type ControlFold, emptyFold, foldRecord, forgetState, readFold } from '../model/control-fold.js';
+import { eachInSteps, type Job, type Turns } from '../turns.js';
 
-/** How long the folding goes on before everything else gets a turn. */
-const TURN_MS = 10;
+/** Of the log, the earliest time is kept of so many records together. */
+const BLOCK = 1_024;
+
+/** States that are kept for the next report: of an organization that asks about one instant, most often. */
+const MOST_KEPT = 4;
+
+interface KeptState {
+  readonly org: string;
+  /** The first offset that is not in it. */
+  readonly beyond: number;
+  readonly read: Read;
+}
 
 /**
  * What there was of an organization after the last record of `control` that the log took at or before an instant, folded
  * from the beginning: by the same rules as at that time, void records included. Of all other organizations only the
- * versions are kept, which tell what is void. Takes as long as the log is long, in turns; ends early, with the reason of
- * the signal, when that aborts.
+ * versions are kept, which tell what is void. Takes as long as the log is long, in the job's turns; the last few states
+ * are kept, since what has been does not change.
  */
-export async function stateAt(log: EventLog, org: string, at: number, signal: AbortSignal): Promise<Read> {
-  const end = (await log.head('control'))[0] ?? 0;
-  let beyond = 0;
-  for await (const { offset, time } of recordsUpTo(log, end, signal)) if (time <= at) beyond = offset + 1;
-  const fold = emptyFold();
-  for await (const record of recordsUpTo(log, beyond, signal)) take(fold, record, org);
-  return readFold(fold);
+export class PastStates {
+  private kept: KeptState[] = [];
+  /** The earliest time of each block of records. */
+  private readonly earliest: number[] = [];
+  private known = 0;
+
+  constructor(
+    private readonly log: EventLog,
+    private readonly turns: Turns,
+  ) {}
+
+  async at(at: number, job: Job & { readonly signal: AbortSignal }): Promise<Read> {
+    const { org } = job;
+    const beyond = await this.beyond(at, job);
+    const same = this.kept.find((one) => one.org === org && one.beyond === beyond);
+    const state = same ?? { org, beyond, read: await this.folded(beyond, job) };
+    this.kept = [state, ...this.kept.filter((one) => one !== state)].slice(0, MOST_KEPT);
+    return state.read;
+  }
+
+  private async folded(beyond: number, job: Job & { readonly signal: AbortSignal }): Promise<Read> {
+    const fold = emptyFold();
+    for await (const records of recordsIn(this.log, 0, beyond, job.signal)) {
+      await this.turns.run(
+        job,
+        eachInSteps(records, (record) => take(fold, record, job.org)),
+      );
+    }
+    return readFold(fold);
+  }
+
+  /** The offset behind the last record that the log took at or before the instant. */
+  private async beyond(at: number, job: Job & { readonly signal: AbortSignal }): Promise<number> {
+    const end = (await this.log.head('control'))[0] ?? 0;
+    for await (const records of recordsIn(this.log, this.known, end, job.signal)) {
+      await this.turns.run(
+        job,
+        eachInSteps(records, (record) => this.note(record)),
+      );
+    }
+    const block = this.earliest.findLastIndex((time) => time <= at);
+    let beyond = 0;
+    const first = block * BLOCK;
+    for await (const records of recordsIn(this.log, first, Math.min(end, first + BLOCK), job.signal)) {
+      for (const { offset, time } of records) if (time <= at) beyond = offset + 1;
+    }
+    return beyond;
+  }
+
+  /** Two reports may read the same records at once. */
+  private note({ offset, time }: LogRecord): void {
+    const block = Math.floor(offset / BLOCK);
+    this.earliest[block] = Math.min(this.earliest[block] ?? Number.POSITIVE_INFINITY, time);
+    this.known = Math.max(this.known, offset + 1);
+  }
 }
 
 function take(fold: ControlFold, record: LogRecord, org: string): void {
@@ -27,35 +86,28 @@ function take(fold: ControlFold, record: LogRecord, org: string): void {
   for (const event of control.events) if (orgOf(event) !== org) forgetState(fold, event.stream);
 }
 
-function orgOf(event: ControlEvent): string {
+/** Undefined for an event without a stream of its own. */
+function orgOf(event: ControlEvent): string | undefined {
+  if (event.type === 'key-used') return undefined;
   if (event.type === 'authz-changed') return event.stream.slice('authz/'.length);
   return 'org' in event.data ? event.data.org : event.data.name;
 }
 
-async function* recordsUpTo(log: EventLog, end: number, signal: AbortSignal): AsyncGenerator<LogRecord> {
-  if (end === 0) return;
+async function* recordsIn(
+  log: EventLog,
+  from: number,
+  end: number,
+  signal: AbortSignal,
+): AsyncGenerator<readonly LogRecord[]> {
+  if (from < 0 || from >= end) return;
   const stop = new AbortController();
   try {
-    let turn = performance.now();
-    for await (const { records, next } of log.read('control', {}, AbortSignal.any([signal, stop.signal]))) {
-      for (const record of records) {
-        if (record.offset >= end) return;
-        yield record;
-        if (performance.now() - turn < TURN_MS) continue;
-        await turnOfTheLoop();
-        signal.throwIfAborted();
-        turn = performance.now();
-      }
+    for await (const { records, next } of log.read('control', { 0: from }, AbortSignal.any([signal, stop.signal]))) {
+      yield records.filter(({ offset }) => offset < end);
       if (next >= end) return;
     }
     signal.throwIfAborted();
   } finally {
     stop.abort();
   }
-}
-
-function turnOfTheLoop(): Promise<void> {
-  return new Promise((resolve) => {
-    setImmediate(resolve);
-  });
 }

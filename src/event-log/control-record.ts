@@ -5,8 +5,12 @@ import { builtins } from '../model/org.js';
 import type { LogEntry, LogRecord } from './event-log.js';
 import { UnreadableRecord } from './record-schema.js';
 
-/** The schema of the control records that this program writes. */
-const VERSION = '2';
+/**
+ * The schema of the control records that this program writes. Version 3 has the uses of keys, which programs of version 2
+ * cannot fold; else it is version 2.
+ */
+const VERSION = '3';
+const READ = ['1', '2', VERSION];
 
 /** A record of `control` is the JSON of one command's effect. The topic has one partition: one order for all. */
 export function controlEntry(record: ControlRecord): LogEntry {
@@ -24,7 +28,7 @@ export function controlEntry(record: ControlRecord): LogEntry {
  */
 export function controlRecordOf(record: LogRecord): ControlRecord {
   const { v } = record.headers;
-  if (v !== VERSION && v !== '1') {
+  if (v === undefined || !READ.includes(v)) {
     throw new UnreadableRecord(`control record ${record.offset} has schema version ${v}: start a newer version`);
   }
   const parsed = parse(record);

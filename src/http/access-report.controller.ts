@@ -2,7 +2,7 @@ import { applyDecorators, Controller, Get, Req, Res } from '@nestjs/common';
 import { QueryBus } from '@nestjs/cqrs';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { isoTime } from '../clock.js';
-import { ReportAccess } from '../commands/access-report.js';
+import { type AccessReport, ReportAccess } from '../commands/access-report.js';
 import { ControlError } from '../errors.js';
 import { parseInstant } from '../model/instant.js';
 import type { TargetKind } from '../model/permission.js';
@@ -11,8 +11,8 @@ import { Documented } from './documented.js';
 import { compileShape } from './dto/compiled.js';
 import { AccessReportDto } from './dto/policy.js';
 import { checkContextName, checkQuery } from './request-faults.js';
-import { sendJson } from './resource-answers.js';
 import { ORG_PATH, type OrgPath, type RefPath } from './resources.js';
+import { sendJsonPieces } from './streamed.js';
 
 const reportFaults = compileShape(AccessReportDto);
 
@@ -86,11 +86,11 @@ export class AccessReportController {
     const { org } = request.params as OrgPath;
     const { at: text } = checkQuery<AccessReportDto>(reportFaults, request);
     const at = text === undefined ? undefined : parseInstant(text);
-    const { target, permissions } = await this.queries.execute(new ReportAccess(kind, org, ref, at, gone(reply)));
+    const report = await this.queries.execute(new ReportAccess(kind, org, ref, at, gone(reply)));
     // A report on the past takes as long as the log is long.
     await request.server.access.requireStill(request);
     const time = at === undefined ? {} : { at: isoTime(at) };
-    sendJson(reply, JSON.stringify({ kind: 'accessreport', target, ...time, permissions }));
+    sendJsonPieces(reply, reportTexts(report, time), bindingsIn(report) < STREAMED_BINDINGS);
   }
 }
 
@@ -99,4 +99,21 @@ function gone({ raw }: FastifyReply): AbortSignal {
   const stop = new AbortController();
   raw.once('close', () => stop.abort(new ControlError('request_timeout', 'the client has gone')));
   return stop.signal;
+}
+
+/** A report with more is streamed, and made into text meanwhile. */
+const STREAMED_BINDINGS = 2_000;
+
+function bindingsIn({ permissions }: AccessReport): number {
+  return permissions.reduce((sum, { bindings }) => sum + bindings.length, 0);
+}
+
+function* reportTexts({ target, permissions }: AccessReport, time: object): Generator<string> {
+  yield `${JSON.stringify({ kind: 'accessreport', target, ...time }).slice(0, -1)},"permissions":[`;
+  for (const [index, { name, description, bindings }] of permissions.entries()) {
+    yield `${index === 0 ? '' : ','}${JSON.stringify({ name, description }).slice(0, -1)},"bindings":[`;
+    for (const [at, binding] of bindings.entries()) yield `${at === 0 ? '' : ','}${JSON.stringify(binding)}`;
+    yield ']}';
+  }
+  yield ']}';
 }

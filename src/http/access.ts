@@ -6,6 +6,7 @@ import type { ControlState } from '../commands/control-state.js';
 import type { DeniedAttempts } from '../commands/denied-attempts.js';
 import type { Guesses } from '../commands/guesses.js';
 import { keyHash } from '../commands/key-secrets.js';
+import type { KeyUses } from '../commands/key-uses.js';
 import type { ControlError } from '../errors.js';
 import { type Principal, principalOf, type Reach } from '../model/access.js';
 import type { Authority } from '../model/authority.js';
@@ -112,6 +113,7 @@ export class AccessCheck {
     private readonly clock: Clock,
     private readonly rootKeyHash: string,
     private readonly guesses: Guesses,
+    private readonly uses: Pick<KeyUses, 'note'>,
   ) {
     this.authorities = new AuthorityCheck(state, clock);
   }
@@ -169,17 +171,22 @@ export class AccessCheck {
     request.standing = null;
     if (access === 'root' || root) {
       const principal = root ? undefined : principalOf(this.state.read, hash, this.clock.now());
-      request.principal = principal ?? null;
+      this.identified(request, principal);
       if (root && (access === 'root' || access === 'keyed' || readsJournal(request, access))) return undefined;
       return root || principal ? forbidden() : unauthenticated();
     }
     const authority = this.authorityFor(request, access, hash);
     const { principal, refused, reach } = this.authorities.judge(authority);
-    request.principal = principal ?? null;
+    this.identified(request, principal);
     request.reach = reach;
     if (refused || !principal) return refusalOf(refused ?? 'unauthenticated');
     request.standing = this.authorities.standing(authority, principal, reach);
     return undefined;
+  }
+
+  private identified(request: FastifyRequest, principal: Principal | undefined): void {
+    request.principal = principal ?? null;
+    if (principal) this.uses.note(principal.keyHash);
   }
 
   private authorityFor(request: FastifyRequest, access: Exclude<Checked, 'root'>, keyHash: string): Authority {

@@ -3,9 +3,11 @@ import { CommandBus } from '@nestjs/cqrs';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import type { Clock } from '../clock.js';
 import { PublishAuditEvents, type Published, type PublishItem } from '../commands/audit-publish.js';
+import type { Config } from '../config.js';
 import { ControlError, validationFailed } from '../errors.js';
 import type { SentAuditEvent } from '../model/audit-event.js';
-import { CLOCK } from '../tokens.js';
+import { CLOCK, CONFIG } from '../tokens.js';
+import { Turns } from '../turns.js';
 import { Guarded, onOne } from './access.js';
 import { type BulkBody, type BulkItem, bulkItems } from './bulk-items.js';
 import { publicationOf, standingOf } from './caller.js';
@@ -31,7 +33,9 @@ interface ContextPath {
 export class AuditPublishController {
   constructor(
     private readonly commands: CommandBus,
+    private readonly turns: Turns,
     @Inject(CLOCK) private readonly clock: Clock,
+    @Inject(CONFIG) private readonly config: Pick<Config, 'requestBudgetMs'>,
   ) {}
 
   @Post()
@@ -88,7 +92,9 @@ export class AuditPublishController {
     checkContext(contextName);
     const mode = modeOf(request);
     refuseIdempotencyKey(request);
-    const items = bulkItems(bulkBodyOf(request.body), this.clock.now());
+    const { org } = request.params as ContextPath;
+    const job = { org, budgetMs: this.config.requestBudgetMs, remedy: 'send fewer events at once' };
+    const items = await this.turns.run(job, bulkItems(bulkBodyOf(request.body), this.clock.now()));
     const sound = items.filter((item): item is PublishItem => !(item instanceof ControlError));
     const command = new PublishAuditEvents(
       sound,

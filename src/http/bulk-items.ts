@@ -1,6 +1,7 @@
 import type { PublishItem } from '../commands/audit-publish.js';
 import { ControlError, type FieldFault, validationFailed } from '../errors.js';
 import type { SentAuditEvent } from '../model/audit-event.js';
+import { eachInSteps, type Steps } from '../turns.js';
 import { eventFaults } from './event-check.js';
 import { MAX_DEPTH, parseJson, tooDeep } from './json.js';
 import { arrayItems, skipSpace } from './json-array.js';
@@ -8,6 +9,9 @@ import { idempotencyKeyFault } from './request-faults.js';
 import { EVENT_BYTES } from './server.js';
 
 const BULK_ITEMS = 1_000;
+
+/** White space that is passed over in one step. */
+const BLANK_BYTES = 256 * 1024;
 
 /** An item that can be recorded, or why it cannot. */
 export type BulkItem = PublishItem | ControlError;
@@ -20,33 +24,41 @@ export interface BulkBody {
 
 /**
  * The items of a bulk body, in order: a JSON array, or NDJSON (blank lines are passed over). An item is an event, or
- * `{idempotencyKey?, event}`; each is sound or refused on its own. Throws for a body that is neither, or has too many.
+ * `{idempotencyKey?, event}`; each is sound or refused on its own. Throws for a body that is neither, and, before any item
+ * is parsed, for one that has too many.
  */
-export function bulkItems({ type, bytes }: BulkBody, now: number): BulkItem[] {
-  const texts = type === 'json' ? arrayItems(bytes) : linesOf(bytes);
+export function* bulkItems({ type, bytes }: BulkBody, now: number): Steps<BulkItem[]> {
+  const texts = type === 'json' ? arrayItems(bytes, BULK_ITEMS + 1) : yield* linesOf(bytes, BULK_ITEMS + 1);
   if (!texts) {
-    parseJson(bytes);
+    // Why it is no JSON is told of what a person may have written.
+    if (bytes.length <= EVENT_BYTES) parseJson(bytes);
     throw validationFailed([{ pointer: '', reason: 'must be an array of events' }]);
   }
   checkCount(texts.length);
-  return texts.map((text) => tried(() => itemOf(text, now)));
+  return yield* eachInSteps(texts, (text) => tried(() => itemOf(text, now)));
 }
 
-function linesOf(bytes: Buffer): Buffer[] {
+/** Lines that are not blank: at most so many. A body may have millions of blank ones. */
+function* linesOf(bytes: Buffer, most: number): Steps<Buffer[]> {
   const lines: Buffer[] = [];
-  for (let start = 0; start < bytes.length; ) {
-    const newline = bytes.indexOf(0x0a, start);
-    const end = newline < 0 ? bytes.length : newline;
-    const line = bytes.subarray(start, end);
-    if (skipSpace(line, 0) < line.length) lines.push(line);
-    start = end + 1;
+  for (let start = 0; start < bytes.length && lines.length < most; ) {
+    const part = bytes.subarray(start, start + BLANK_BYTES);
+    const blank = skipSpace(part, 0);
+    start += blank;
+    if (blank < part.length) {
+      const newline = bytes.indexOf(0x0a, start);
+      const end = newline < 0 ? bytes.length : newline;
+      lines.push(bytes.subarray(start, end));
+      start = end + 1;
+    }
+    yield;
   }
   return lines;
 }
 
 function checkCount(count: number): void {
   if (count > BULK_ITEMS)
-    throw new ControlError('payload_too_large', `a bulk may have at most ${BULK_ITEMS} events; this has ${count}`);
+    throw new ControlError('payload_too_large', `a bulk may have at most ${BULK_ITEMS} events; this has more`);
   if (count === 0) throw validationFailed([{ pointer: '', reason: 'has no events' }]);
 }
 

@@ -12,6 +12,9 @@ const AHEAD_MS = 5 * 60 * 1000;
 /** Where a client's own JSON goes, which is kept as it is. */
 const FREE_FORM = ['/resource/data/', '/context/data/', '/subject/claims/', '/subject/data/', '/action/data/'];
 
+/** More faults than these help nobody. */
+const MOST_FAULTS = 100;
+
 const shapeFaults = compileShape(AuditEventDto);
 
 /** All faults of an event as it was sent; none for one that can be recorded. `exact`: it may have exact numbers. */
@@ -20,8 +23,9 @@ export function eventFaults(value: unknown, exact: boolean, now: number): FieldF
   if (exact) {
     const outside = exactNumbers(value).filter((pointer) => !FREE_FORM.some((free) => pointer.startsWith(free)));
     // An exact number stands as an object; where one belongs, the shape would complain of that object's own members.
-    faults = faults.filter(({ pointer }) => !outside.includes(pointer.replace(/\/rawJSON$/, '')));
-    faults.push(...outside.map(unkeptNumber));
+    const others = new Set(outside);
+    faults = faults.filter(({ pointer }) => !others.has(pointer.replace(/\/rawJSON$/, '')));
+    faults.push(...outside.slice(0, MOST_FAULTS).map(unkeptNumber));
   }
   const time = (value as Partial<SentAuditEvent> | null)?.eventTime;
   const ms = typeof time === 'string' ? parseInstant(time) : undefined;

@@ -11,9 +11,9 @@ const CLOSE_BRACE = 0x7d;
 /**
  * The texts of the items of a JSON array, so that each can be parsed, and refused, on its own. Looks at brackets,
  * strings and commas only: whether an item is JSON is for its parser. Undefined where the text is no array; throws
- * `malformed_json` where the array has no end, or something after it.
+ * `malformed_json` where the array has no end, or something after it. Looks no farther than at `most` items.
  */
-export function arrayItems(bytes: Buffer): Buffer[] | undefined {
+export function arrayItems(bytes: Buffer, most = Number.POSITIVE_INFINITY): Buffer[] | undefined {
   let index = skipSpace(bytes, 0);
   if (bytes[index] !== OPEN) return undefined;
   const items: Buffer[] = [];
@@ -28,6 +28,7 @@ export function arrayItems(bytes: Buffer): Buffer[] | undefined {
     else if (byte === CLOSE || byte === CLOSE_BRACE) depth -= 1;
     if ((byte === COMMA && depth === 1) || depth === 0) {
       items.push(bytes.subarray(start, index));
+      if (items.length === most) return items;
       start = index + 1;
     }
   }

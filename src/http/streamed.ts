@@ -41,9 +41,21 @@ const PIECE_CHARACTERS = 64 * 1024;
  */
 export function sendJsonTexts(reply: FastifyReply, texts: string[]): void {
   const bytes = texts.reduce((sum, text) => sum + Buffer.byteLength(text), 0);
+  sendJsonPieces(reply, emptied(texts), bytes < STREAMED_BYTES);
+}
+
+/** Sends texts that are made while they are sent, or, where that is little, at once. */
+export function sendJsonPieces(reply: FastifyReply, texts: Iterable<string>, atOnce: boolean): void {
   reply.header('content-type', 'application/json; charset=utf-8');
-  if (bytes < STREAMED_BYTES) reply.send(texts.join(''));
+  if (atOnce) reply.send([...texts].join(''));
   else reply.send(Readable.from(whileAllowed(reply, pieces(texts)), { objectMode: false }));
+}
+
+function* emptied(texts: string[]): Generator<string> {
+  for (let at = 0; at < texts.length; at += 1) {
+    yield texts[at] ?? '';
+    texts[at] = '';
+  }
 }
 
 /** What waits for a slow client is held back from one that is no longer allowed to have it. */
@@ -54,14 +66,14 @@ async function* whileAllowed({ request }: FastifyReply, texts: Iterable<string>)
   }
 }
 
-/** The texts in pieces that a connection takes well; empties the list meanwhile. */
-export function* pieces(texts: string[]): Generator<string> {
+/** The texts in pieces that a connection takes well. */
+export function* pieces(texts: Iterable<string>): Generator<string> {
   let piece = '';
-  for (let at = 0; at < texts.length; at += 1) {
-    piece += texts[at];
-    texts[at] = '';
-    if (piece.length < PIECE_CHARACTERS && at < texts.length - 1) continue;
+  for (const text of texts) {
+    piece += text;
+    if (piece.length < PIECE_CHARACTERS) continue;
     yield piece;
     piece = '';
   }
+  if (piece !== '') yield piece;
 }

@@ -35,7 +35,7 @@ export function principalOf(read: Read, keyHash: string, now: number): Principal
 }
 
 /** How a principal comes by a binding: named itself, as a linked member of a group, or as one who matches its query. */
-export type Via = 'direct' | 'group' | 'query';
+type Via = 'direct' | 'group' | 'query';
 
 /** On which resources of a kind somebody has a permission: on all, or on those with these links. */
 export type Reach = 'all' | ReadonlySet<string>;
@@ -68,6 +68,12 @@ export interface PolicyBinding {
   readonly policy: PolicyState;
   readonly permissions: readonly string[];
 }
+
+/** What a report is made in; a step is short. */
+type ReportSteps<Result> = Generator<void, Result>;
+
+/** A query may have many terms. */
+const MATCHES_A_STEP = 32;
 
 interface Member {
   readonly link: string;
@@ -162,44 +168,50 @@ export class AccessRules {
     );
   }
 
-  /** Who may do what to the resource, and why: every permission of its kind, in the kind's order. */
-  reportOn(kind: TargetKind, target: string): readonly PermissionReport[] {
-    const grants = this.policies.flatMap((policy) => this.grantsOf(policy, kind, target));
-    return permissionsOn(kind).map(({ name, description }) => ({
-      name,
-      description,
-      bindings: grants.filter(({ grantedPermissions }) => grantedPermissions.includes(name)),
-    }));
-  }
-
-  private grantsOf(policy: PolicyState, kind: TargetKind, target: string): readonly Grant[] {
-    if (policy.targetKind !== '*' && policy.targetKind !== kind) return [];
-    if (policy.target !== 'all' && !policy.targetLinks?.includes(target)) return [];
-    return policy.bindings.flatMap(({ permissions, principalLinks }) => {
-      const grantedPermissions = implied(kind, permissions);
-      // Who belongs to several groups of a binding has it from each of them in the same way.
-      const grants = new Map<string, Grant>();
-      for (const { link, via } of principalLinks.flatMap((one) => this.principalsOf(one))) {
-        const grant = {
-          principalLink: link,
-          policyLink: linkTo(this.org, 'policy', policy.name),
-          via,
-          grantedPermissions,
-        };
-        grants.set(`${via} ${link}`, grant);
+  /**
+   * Who may do what to the resource, and why: every permission of its kind, in the kind's order. Undefined for a report with
+   * more than so many bindings. It takes long where many users match many queries, so it can stop between its steps.
+   */
+  *reportOn(kind: TargetKind, target: string, most: number): ReportSteps<readonly PermissionReport[] | undefined> {
+    const grants: Grant[] = [];
+    for (const policy of this.policies) {
+      if (policy.targetKind !== '*' && policy.targetKind !== kind) continue;
+      if (policy.target !== 'all' && !policy.targetLinks?.includes(target)) continue;
+      for (const { permissions, principalLinks } of policy.bindings) {
+        const policyLink = linkTo(this.org, 'policy', policy.name);
+        const given = { policyLink, grantedPermissions: implied(kind, permissions) };
+        for (const grant of yield* this.grantsOf(principalLinks, given)) grants.push(grant);
+        if (grants.length > most) return undefined;
+        yield;
       }
-      return [...grants.values()];
-    });
+    }
+    const report: PermissionReport[] = [];
+    for (const { name, description } of permissionsOn(kind)) {
+      const bindings = grants.filter(({ grantedPermissions }) => grantedPermissions.includes(name));
+      report.push({ name, description, bindings });
+      yield;
+    }
+    return report;
   }
 
-  private principalsOf(link: string): readonly { readonly link: string; readonly via: Via }[] {
-    const group = this.groups.get(link);
-    return group ? this.membersOf(group) : [{ link, via: 'direct' }];
+  /** Who belongs to several groups of a binding has it from each of them in the same way. */
+  private *grantsOf(
+    links: readonly string[],
+    given: Pick<Grant, 'policyLink' | 'grantedPermissions'>,
+  ): ReportSteps<Iterable<Grant>> {
+    const grants = new Map<string, Grant>();
+    for (const one of links) {
+      const group = this.groups.get(one);
+      const principals = group ? yield* this.membersOf(group) : [{ link: one, via: 'direct' as const }];
+      for (const { link, via } of principals) grants.set(`${via} ${link}`, { principalLink: link, via, ...given });
+      yield;
+    }
+    return grants.values();
   }
 
   /** Everybody who belongs to the group, and how. Who is linked and matches too counts as linked. */
-  private membersOf(group: GroupState): readonly Member[] {
-    this.matched ??= this.findMatched();
+  private *membersOf(group: GroupState): ReportSteps<readonly Member[]> {
+    this.matched ??= yield* this.findMatched();
     const linked = new Set(group.memberLinks);
     const matched = (this.matched.get(group.name) ?? []).filter((link) => !linked.has(link));
     return [
@@ -208,12 +220,15 @@ export class AccessRules {
     ];
   }
 
-  private findMatched(): ReadonlyMap<string, readonly string[]> {
-    const found = new Map(this.queryGroups.map(({ name }) => [name, [] as string[]]));
-    for (const user of found.size > 0 ? this.read.all('user', this.org) : []) {
+  /** The users as they are when it begins: the fold may go on meanwhile. */
+  private *findMatched(): ReportSteps<ReadonlyMap<string, readonly string[]>> {
+    const found = new Map(this.namedQueryGroups.map(({ name }) => [name, [] as string[]]));
+    for (const user of found.size > 0 ? [...this.read.all('user', this.org)] : []) {
       const candidate = this.candidateOf(user);
-      for (const group of this.queryGroups) {
-        if (isMatched(group, candidate)) found.get(group.name)?.push(linkTo(this.org, 'user', user.email));
+      const link = linkTo(this.org, 'user', user.email);
+      for (const [at, group] of this.namedQueryGroups.entries()) {
+        if (isMatched(group, candidate)) found.get(group.name)?.push(link);
+        if (at % MATCHES_A_STEP === 0) yield;
       }
     }
     return found;

@@ -23,7 +23,7 @@ export interface States {
   authz: AuthzState;
 }
 
-export type StreamName = `${keyof States}/${string}`;
+export type StreamName = `${keyof States | 'keyuse'}/${string}`;
 
 export type ControlEvent =
   | OrgEvent

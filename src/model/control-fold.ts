@@ -5,11 +5,12 @@ import { DigestTable } from './digest-table.js';
 import type { DomainState } from './domain.js';
 import type { GroupState } from './group.js';
 import type { InvitationState } from './invitation.js';
-import { evolveKey } from './key.js';
+import { afterUse, evolveKey, type KeyState, type KeyUsed, keyOfUse } from './key.js';
 import { KnownCommands, type Place } from './known-commands.js';
 import { evolveOrg } from './org.js';
 import type { PolicyState } from './policy.js';
 import { evolveResource } from './resource.js';
+import { SentLetters } from './sent-letters.js';
 import type { ServiceAccountState } from './service-account.js';
 import type { UserState } from './user.js';
 
@@ -54,10 +55,18 @@ export interface ControlFold {
    */
   readonly families: Map<string, Set<StreamName>>;
   readonly commands: KnownCommands;
+  /** The invitations of the last day. */
+  readonly letters: SentLetters;
 }
 
 export function emptyFold(): ControlFold {
-  return { streams: new Map(), deleted: new DigestTable(1), families: new Map(), commands: new KnownCommands() };
+  return {
+    streams: new Map(),
+    deleted: new DigestTable(1),
+    families: new Map(),
+    commands: new KnownCommands(),
+    letters: new SentLetters(),
+  };
 }
 
 const EVOLVE: {
@@ -87,6 +96,7 @@ export function foldRecord(fold: ControlFold, record: ControlRecord, place: Plac
   }
   for (const event of record.events) evolve(fold, event);
   fold.commands.add(record.commandId);
+  fold.letters.noteEvents(record.events, place.time);
   return 'applied';
 }
 
@@ -122,7 +132,7 @@ export function trackedRead(fold: ControlFold): {
   const plain = readFold(fold);
   const tracked = (stream: StreamName) => {
     seen.add(stream);
-    return plain(stream) as never;
+    return plain(stream as never) as never;
   };
   return {
     read: Object.assign(tracked, { all: plain.all, keysOf: plain.keysOf }),
@@ -134,12 +144,21 @@ export function trackedRead(fold: ControlFold): {
 }
 
 function evolve(fold: ControlFold, event: ControlEvent): void {
+  if (event.type === 'key-used') return noteUse(fold, event);
   const before = fold.streams.get(event.stream)?.state;
   const step = EVOLVE[kindOfStream(event.stream)] as (
     state: unknown,
     event: ControlEvent,
   ) => Stream['state'] | undefined;
   putStream(fold, event.stream, versionOf(fold, event.stream) + 1, before, step(before, event));
+}
+
+/** Nothing is kept of a use of a key that is gone. */
+function noteUse(fold: ControlFold, event: KeyUsed): void {
+  const stream = keyOfUse(event);
+  const known = fold.streams.get(stream);
+  if (!known) return;
+  fold.streams.set(stream, { version: known.version, state: afterUse(known.state as KeyState, event) });
 }
 
 /** Sets a stream, which had the state `before`; without a state only its version is kept. */

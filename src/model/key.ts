@@ -19,6 +19,8 @@ export interface KeyState {
   readonly issued: string;
   /** From this instant on the key is worth nothing. */
   readonly expires?: string;
+  /** The day of the last use that was recorded, as an ISO 8601 date in UTC. */
+  readonly lastUsed?: string;
 }
 
 interface KeyIssued {
@@ -28,9 +30,33 @@ interface KeyIssued {
   readonly data: KeyState;
 }
 
-export type KeyEvent = KeyIssued;
+/**
+ * A key was used on a day. It has a stream of its own, which has no state and no version: the day becomes part of the
+ * key's state without raising the key's version, so no decision that rests on the key is void because the key was used.
+ */
+export interface KeyUsed {
+  readonly type: 'key-used';
+  readonly stream: `keyuse/${string}`;
+  readonly day: string;
+}
 
-export function evolveKey(_state: KeyState | undefined, event: KeyEvent): KeyState | undefined {
+export type KeyEvent = KeyIssued | KeyUsed;
+
+export function keyUsed(hash: string, day: string): KeyUsed {
+  return { type: 'key-used', stream: `keyuse/${hash}`, day };
+}
+
+/** The key that was used. */
+export function keyOfUse({ stream }: KeyUsed): `key/${string}` {
+  return keyStream(stream.slice('keyuse/'.length));
+}
+
+/** The key as it is after the use. The day never goes back. */
+export function afterUse(state: KeyState, { day }: KeyUsed): KeyState {
+  return state.lastUsed !== undefined && state.lastUsed >= day ? state : { ...state, lastUsed: day };
+}
+
+export function evolveKey(_state: KeyState | undefined, event: KeyIssued): KeyState | undefined {
   return event.type === 'key-revoked' ? undefined : event.data;
 }
 

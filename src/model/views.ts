@@ -29,8 +29,14 @@ function keysOf(state: object, kind: ViewKind, read: Read): View {
   return { keys: keys.map(({ state: key }) => keyViewOf(key)) };
 }
 
-export function keyViewOf({ id, description, issued, expires }: KeyState): View {
-  return { id, description, created: issued, ...(expires !== undefined && { expires }) };
+export function keyViewOf({ id, description, issued, expires, lastUsed }: KeyState): View {
+  return {
+    id,
+    description,
+    created: issued,
+    ...(expires !== undefined && { expires }),
+    ...(lastUsed !== undefined && { lastUsed }),
+  };
 }
 
 /** What names a resource within its organization and kind, in paths and in the read model. */

@@ -11,6 +11,7 @@ import {
   readFold,
 } from '../model/control-fold.js';
 import type { FoldSnapshots } from '../model/fold-image.js';
+import { keyOfUse } from '../model/key.js';
 import { parseLink } from '../model/links.js';
 import { publisherOf } from '../model/publisher.js';
 import { serviceAccountStream } from '../model/streams.js';
@@ -49,13 +50,14 @@ function projectOn(fold: ControlFold): Project {
   const read = readFold(fold);
   return (record, wanted = true) => {
     const control = controlRecordOf(record);
-    const before = control.events.map(({ stream }) => read(stream));
+    const before = control.events.map((event) => (event.type === 'key-used' ? undefined : read(event.stream)));
     if (foldRecord(fold, control, record) === 'void' || !wanted) return [];
     return writesOf(record, control, before, read);
   };
 }
 
-type Audited = Exclude<ControlEvent, { type: 'authz-changed' }>;
+/** Told to the auditors. */
+type Audited = Exclude<ControlEvent, { type: 'authz-changed' | 'key-used' }>;
 type State = States[keyof States];
 
 function writesOf(
@@ -68,21 +70,35 @@ function writesOf(
   const writes: Write[] = [];
   const place = (): Place => ({ topic, partition, offset, time, ordinal: writes.length });
   for (const [index, event] of control.events.entries()) {
-    if (event.type === 'authz-changed') continue;
+    if (event.type === 'authz-changed' || event.type === 'key-used') continue;
     const view = viewWrite(event, read, place());
     if (view) writes.push(view);
     writes.push(auditWrite(event, before[index], control, time, place()));
   }
+  for (const key of usedKeys(control, read)) {
+    const view = holderWrite(key, read, place());
+    if (view) writes.push(view);
+  }
   return writes;
+}
+
+/** One key of each principal whose keys were used: the view of its holder shows them all. */
+function usedKeys({ events }: ControlRecord, read: Read): Iterable<States['key']> {
+  const keys = events.flatMap((event) => (event.type === 'key-used' ? (read(keyOfUse(event)) ?? []) : []));
+  return new Map(keys.map((key) => [key.principal, key])).values();
 }
 
 /** Of a key, the service account that shows it. Users show no keys. */
 function viewWrite(event: Audited, read: Read, place: Place): Write | undefined {
   const kind = kindOfStream(event.stream);
   if (kind === 'authz') return undefined;
-  if (kind !== 'key') return resourceWrite(kind, event.data as States[ViewKind], isDeletion(event), read, place);
-  const { org, ref, kind: principalKind } = parseLink((event.data as States['key']).principal) ?? {};
-  if (org === undefined || ref === undefined || principalKind !== 'serviceaccount') return undefined;
+  if (kind === 'key') return holderWrite(event.data as States['key'], read, place);
+  return resourceWrite(kind, event.data as States[ViewKind], isDeletion(event), read, place);
+}
+
+function holderWrite({ principal }: States['key'], read: Read, place: Place): Write | undefined {
+  const { org, ref, kind } = parseLink(principal) ?? {};
+  if (org === undefined || ref === undefined || kind !== 'serviceaccount') return undefined;
   const account = read(serviceAccountStream(org, ref));
   return account && resourceWrite('serviceaccount', account, false, read, place);
 }

@@ -166,7 +166,7 @@ export class EmbeddedGeneration implements Generation {
 }
 
 function jobOf({ org, budgetMs }: Pick<SearchQuery, 'org' | 'budgetMs'>): Job {
-  return { org, ...spent({ budgetMs }), budgetMs };
+  return { org, ...spent({ budgetMs }), budgetMs, mayEndEarly: true };
 }
 
 function lost(): never {

@@ -7,7 +7,19 @@ import { answer, closeServers, scriptedServer } from './support/scripted-server.
 import { withTerminal } from './support/terminal.js';
 import { entriesOf, perform, readTranscript, UPDATES, writeTranscript } from './transcripts/transcript.js';
 
-const FILES = ['audit', 'domain', 'group', 'invitation', 'org', 'policy', 'profile', 'serviceaccount', 'user', 'usage'];
+const FILES = [
+  'audit',
+  'domain',
+  'group',
+  'invitation',
+  'org',
+  'policy',
+  'profile',
+  'serviceaccount',
+  'user',
+  'usage',
+  'whoami',
+];
 /** These show what the service as a whole has: they get one that nobody else uses. */
 const ALONE = ['maintenance'];
 /** What is the same on both stores. */

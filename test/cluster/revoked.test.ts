@@ -89,7 +89,7 @@ clusterSuite('a caller who is revoked at one instance while another has half of 
         const requestId = `race-${round}`;
         const { finish, answer, revoke } = await half(addKey, requestId);
         const revoked = revoke();
-        await delay(random() * 40);
+        await delay(random() * 15);
         finish();
         const status = (await answer)?.status ?? 0;
         statuses.set(status, (statuses.get(status) ?? 0) + 1);

@@ -86,7 +86,7 @@ async function newProcess(sharing: 'alone' | 'shared'): Promise<Process> {
   const server = fastify();
   const denied = { note: () => undefined } as unknown as DeniedAttempts;
   const guesses = new Guesses(0, systemClock, new Metrics(), pino({ level: 'silent' }));
-  const access = new AccessCheck(state, denied, systemClock, keyHash('root'), guesses);
+  const access = new AccessCheck(state, denied, systemClock, keyHash('root'), guesses, { note: () => undefined });
   prepareServer(server, access, { closedBecause: () => undefined, isStopping: false });
   const filter = new ErrorFilter(new Metrics());
   server.setErrorHandler((error, request, reply) => filter.send(error, request, reply));

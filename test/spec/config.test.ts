@@ -29,6 +29,7 @@ describe('the configuration', () => {
       tls: undefined,
       logLevel: 'info',
       smtp: undefined,
+      mail: { perAddress: 5, perOrg: 100 },
     });
   });
 
@@ -255,5 +256,41 @@ describe('the secrets of the configuration', () => {
     writeFileSync(file, TEST_SECRETS.CONTROL_SECRET);
     const twice = faultsOf({ CONTROL_SECRET_FILE: file, CONTROL_SECRET: TEST_SECRETS.CONTROL_SECRET });
     expect(twice).toEqual(['CONTROL_SECRET: may not be set beside CONTROL_SECRET_FILE; keep one of them']);
+  });
+});
+
+describe('credentials in files', () => {
+  const folder = mkdtempSync(join(tmpdir(), 'config-credentials-'));
+  afterAll(() => rmSync(folder, { recursive: true }));
+
+  const written = (name: string, text: string) => {
+    writeFileSync(join(folder, name), text);
+    return join(folder, name);
+  };
+  const cluster = {
+    CONTROL_STORE: 'cluster',
+    ...TEST_SECRETS,
+    CONTROL_KAFKA_BROKERS: 'kafka:9092',
+    CONTROL_KAFKA_USERNAME: 'svc',
+    CONTROL_ELASTICSEARCH_URL: 'https://search.example:9200',
+  };
+
+  it('are read without the white space around them', () => {
+    const config = readConfig({
+      ...cluster,
+      CONTROL_KAFKA_PASSWORD_FILE: written('kafka', 'pass word\n'),
+      CONTROL_ELASTICSEARCH_API_KEY_FILE: written('key', ' a2V5\n'),
+    });
+    expect(config.cluster?.kafka.sasl).toMatchObject({ username: 'svc', password: 'pass word' });
+    expect(config.cluster?.elasticsearch.auth).toEqual({ apiKey: 'a2V5' });
+  });
+
+  it.each([
+    ['beside the variable', { CONTROL_KAFKA_PASSWORD: 'the secret' }, 'the other secret'],
+    ['empty', {}, '\n'],
+  ])('are refused %s, and not repeated', (_what, env, text) => {
+    const read = () => readConfig({ ...cluster, ...env, CONTROL_KAFKA_PASSWORD_FILE: written('one', text) });
+    expect(read).toThrow(/CONTROL_KAFKA_PASSWORD(_FILE)?: (may not be set beside|the file is empty)/);
+    expect(read).not.toThrow(/secret/);
   });
 });

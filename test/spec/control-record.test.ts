@@ -97,15 +97,17 @@ describe('a control record of this version', () => {
     const events = past(org);
     const written: ControlRecord = { commandId: 'c1', at: AT, by: BY, expected: {}, events };
     const { headers, value, key } = controlEntry(written);
-    expect(headers).toEqual({ v: '2' });
+    expect(headers).toEqual({ v: '3' });
     expect(key).toBe('c1');
+    expect(controlRecordOf(record('3', Buffer.from(value).toString()))).toEqual(written);
     expect(controlRecordOf(record('2', Buffer.from(value).toString()))).toEqual(written);
   });
 
   it.each([
-    ['a later version', '3', '{}'],
+    ['a later version', '4', '{}'],
     ['no version', '', '{}'],
-    ['what is not whole', '2', '{"commandId":'],
+    ['what is not whole', '3', '{"commandId":'],
+    ['what is not whole, of version 2', '2', '{"commandId":'],
     ['what is not whole, of version 1', '1', '{"commandId":'],
   ])('is not %s: reading stops there', (_what, v, text) => {
     expect(() => controlRecordOf(record(v, text))).toThrow(expect.objectContaining({ name: 'UnreadableRecord' }));

@@ -9,6 +9,7 @@ import type { EventLog } from '../../src/event-log/event-log.js';
 import { type ControlFold, emptyFold } from '../../src/model/control-fold.js';
 import { type TableImage, WORDS } from '../../src/model/digest-table.js';
 import { imageOf } from '../../src/model/fold-image.js';
+import { controlProjection, controlProjectionFrom } from '../../src/projections/control.js';
 import { Seed } from '../support/seed.js';
 
 const logger = pino({ level: 'silent' });
@@ -103,6 +104,37 @@ describe('a snapshot of the fold', () => {
     const { state, from } = await run();
     expect(from).toBe(head);
     expect(contents(state.fold)).toEqual(await replayed());
+  });
+
+  it('lets a projection begin there, which writes what one from the start writes', async () => {
+    const head = (await log.head('control'))[0] ?? 0;
+    const { project, from } = (await controlProjectionFrom(snapshots()).resume?.(head)) ?? {};
+    expect(from).toBeGreaterThan(RECORDS);
+    seed.key('/org/acme/serviceaccount/robot-7-again');
+    seed.revokeKeys('/org/acme/serviceaccount/admin');
+    await append(1);
+    const whole = controlProjection.start();
+    for await (const { records, next } of log.read('control', {}, AbortSignal.timeout(60_000))) {
+      for (const record of records) {
+        const expected = whole(record);
+        if (record.offset >= (from ?? 0)) expect(project?.(record)).toEqual(expected);
+      }
+      if (next >= head + 3) break;
+    }
+  });
+
+  it('is not written of a fold that ended within a batch', async () => {
+    const kept = new ControlSnapshots(join(folder, 'broken'), log, logger);
+    const fold = emptyFold();
+    const state = new ControlState(log, fold, 'alone');
+    const stop = new AbortController();
+    const running = state.run(stop.signal);
+    await state.startReached;
+    const next = (await log.head('control'))[0] ?? 0;
+    fold.commands.advance({ offset: next, time: 0 });
+    stop.abort();
+    await Promise.all([running, kept.keep(state, stop.signal)]);
+    expect(existsSync(join(folder, 'broken'))).toBe(false);
   });
 
   it('is not used for a projection that is behind it', async () => {

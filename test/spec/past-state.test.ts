@@ -1,22 +1,26 @@
 import { ReportAccess, ReportAccessHandler } from '../../src/commands/access-report.js';
 import type { ControlState } from '../../src/commands/control-state.js';
-import { stateAt } from '../../src/commands/past-state.js';
+import { PastStates } from '../../src/commands/past-state.js';
 import { controlEntry } from '../../src/event-log/control-record.js';
-import type { Batch, EventLog, LogRecord } from '../../src/event-log/event-log.js';
+import type { Batch, EventLog, LogRecord, Offsets } from '../../src/event-log/event-log.js';
 import type { ControlRecord } from '../../src/model/control-fold.js';
 import { decideCreateOrg } from '../../src/model/org.js';
 import { decideCreateServiceAccount } from '../../src/model/service-account.js';
+import { Turns } from '../../src/turns.js';
 import { AT, BY } from './decider.js';
 import { account, ORG, occasion, org, past, stateAfter } from './past.js';
 
 const never = new AbortController().signal;
 
+const stateAt = (log: EventLog, org: string, at: number, signal: AbortSignal) =>
+  new PastStates(log, new Turns()).at(at, { org, signal });
+
 function logOf(records: readonly (ControlRecord & { readonly time: number })[], batchSize = 2): EventLog {
   const all = records.map(({ time, ...record }, offset): LogRecord => {
     return { ...controlEntry(record), partition: 0, offset, time };
   });
-  async function* read(_topic: string, _from: unknown, signal: AbortSignal): AsyncGenerator<Batch> {
-    for (let start = 0; start < all.length; start += batchSize) {
+  async function* read(_topic: string, from: Offsets, signal: AbortSignal): AsyncGenerator<Batch> {
+    for (let start = from[0] ?? 0; start < all.length; start += batchSize) {
       if (signal.aborted) return;
       const some = all.slice(start, start + batchSize);
       yield { partition: 0, records: some, next: start + some.length };
@@ -98,6 +102,38 @@ describe('the state at an instant', () => {
     expect((await stateAt(log, 'globex', 7, never)).all('serviceaccount', 'globex')).toHaveLength(2);
   });
 
+  it('is the same when it is asked for again, and follows what the log takes later', async () => {
+    const records = [record('c0', 10, made), ...ACCOUNTS.map((name, n) => record(name, 20 + n, accountMade(name)))];
+    const count = { read: 0 };
+    let known = 4;
+    const log = {
+      head: async () => ({ 0: known }),
+      read(...[topic, from, signal]: Parameters<EventLog['read']>) {
+        count.read += 1;
+        return logOf(records.slice(0, known)).read(topic, from, signal);
+      },
+    } as unknown as EventLog;
+    const states = new PastStates(log, new Turns());
+    const names = async (at: number) =>
+      (await states.at(at, { org: ORG, signal: never })).all('serviceaccount', ORG).map(({ name }) => name);
+    expect(await names(21)).toEqual(['admin', 'a1', 'b2']);
+    const first = count.read;
+    expect(await names(21)).toEqual(['admin', 'a1', 'b2']);
+    expect(await names(20)).toEqual(['admin', 'a1']);
+    // The second looks a block up, the third folds as well: none reads the times again.
+    expect(count.read - first).toBe(1 + 2);
+    known = records.length;
+    expect(await names(100)).toEqual(['admin', ...ACCOUNTS]);
+    expect(await names(21)).toEqual(['admin', 'a1', 'b2']);
+  });
+
+  it('is refused with too_costly when the log is longer than the budget allows', async () => {
+    const records = Array.from({ length: 5_000 }, (_, n) => record(`c${n}`, 2, made));
+    const states = new PastStates(logOf(records, 100), new Turns());
+    const job = { org: ORG, signal: never, budgetMs: 1, spentMs: 10_000, remedy: 'wait' };
+    await expect(states.at(5, job)).rejects.toMatchObject({ code: 'too_costly' });
+  });
+
   it('is nothing in an empty log', async () => {
     expect(await present(logOf([]), 10)).toEqual([]);
   });
@@ -154,7 +190,13 @@ describe('reports on the past', () => {
         }
       },
     } as EventLog;
-    const handler = new ReportAccessHandler({} as ControlState, slow, { now: () => 100 });
+    const handler = new ReportAccessHandler(
+      {} as ControlState,
+      new Turns(),
+      slow,
+      { now: () => 100 },
+      { requestBudgetMs: 10_000 },
+    );
     const gone = new AbortController();
     const report = (signal: AbortSignal) => handler.execute(new ReportAccess('group', ORG, 'viewers', 20, signal));
     const reports = Array.from({ length: 5 }, () => report(never));

@@ -13,6 +13,7 @@ import { Metrics } from '../../src/metrics.js';
 import type { Authority } from '../../src/model/authority.js';
 import { authzChanged } from '../../src/model/authz.js';
 import type { Waiters } from '../../src/progress/waiters.js';
+import { Turns } from '../../src/turns.js';
 import { Seed } from '../support/seed.js';
 import { openSeededLog } from '../support/seeded-log.js';
 
@@ -73,6 +74,7 @@ function publish(by: Standing): Promise<unknown> {
     {} as Waiters,
     new Metrics(),
     authorities,
+    new Turns(),
     underWay,
     new FormerEvents({} as never),
     { append } as EventLog,

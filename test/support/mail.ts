@@ -1,6 +1,6 @@
 import type { AddressInfo } from 'node:net';
 import { SMTPServer, type SMTPServerOptions } from 'smtp-server';
-import { type Answer, Api, type Org } from './api.js';
+import { type Answer, Api, type Org, type Refusal } from './api.js';
 
 interface Mail {
   readonly from: string;
@@ -98,7 +98,7 @@ export interface UserBody {
 
 export interface Invited {
   readonly invitations: Readonly<Record<string, string>>;
-  readonly errors: Readonly<Record<string, { status: number; code: string; details: { invitation?: string } }>>;
+  readonly errors: Readonly<Record<string, Refusal & { readonly details: { readonly invitation?: string } }>>;
 }
 
 /** Invites the address; answers the link of the invitation. */

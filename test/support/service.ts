@@ -65,6 +65,9 @@ export async function startService(
     CONTROL_PORT: '0',
     CONTROL_DATA_DIR: dataDir,
     CONTROL_LOG_LEVEL: 'silent',
+    // Tests of one service invite the same few addresses over and over.
+    CONTROL_MAIL_PER_ADDRESS: '1000000',
+    CONTROL_MAIL_PER_ORG: '1000000',
     ...options.env,
   });
   const service = await start(config, options.logger ?? pino({ level: config.logLevel }), options.clock);
