@@ -110,6 +110,15 @@ describe('who gives', () => {
   });
 });
 
+it('rests on the rights of the organization, also when the change has no events of its own', () => {
+  given(...past(...people))
+    .when((read) => {
+      refuseKeyFor(read, ADMIN, ROBOT);
+      return [];
+    })
+    .thenRestsOn({ 'authz/acme': 4 });
+});
+
 describe('a member', () => {
   it('is not linked by whoever lacks what the group gives, also when it matches the query already', () => {
     const tagged: Decision = (read) =>
@@ -241,6 +250,26 @@ it('tells the operator of groups that let in whoever says the right thing, if po
   const warned: unknown[] = [];
   warnOfSelfSetQueries(state, { warn: (facts: object) => warned.push(facts) } as never);
   expect(warned).toEqual([{ org: ORG, group: 'crew', property: 'name' }]);
+});
+
+describe('an invitation', () => {
+  const invites = policy('invites', { targetKind: 'user', target: 'all', bindings: [grant(['invite'], CI)] });
+  const edits = policy('edits', { targetLinks: [CREW], bindings: [grant(['edit'], CI)] });
+  const invited = [{ email: 'eve@example.com', codeHash: 'code' }];
+  const inviting = (read: Read) => decideInviteUsers(read, { ...byCi, invited, group: 'crew' });
+
+  it('needs invite on all users, edit on the group, and what the group gives', () => {
+    given(...past(...people, edits))
+      .when(inviting)
+      .thenRefused('forbidden');
+    given(...past(...people, invites))
+      .when(inviting)
+      .thenRefused('forbidden');
+    given(...past(...people, invites, edits, crewManages))
+      .when(inviting)
+      .thenRefused('forbidden');
+    expect(inviting(stateAfter(past(...people, invites, edits)))).toHaveLength(2);
+  });
 });
 
 describe('an invitation that does not tell who sent it', () => {
