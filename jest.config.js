@@ -40,6 +40,7 @@ const ON_BOTH_STORES = [
   'invitations',
   'json-bodies',
   'keys-shown-again',
+  'list-bytes',
   'last-used',
   'list-filters',
   'list-paging',

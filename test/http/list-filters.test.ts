@@ -182,7 +182,10 @@ describe('the query of a list', () => {
 
   test('is repeated by the self link', async () => {
     const { text, body } = await org.list({ location: 'eu', pageSize: '3', fromEvent: '2026-01-01T00:00:00+00:00' });
-    expect((await org.api.get(body.links[0]?.href ?? '')).text).toBe(text);
+    const again = await org.api.get(body.links[0]?.href ?? '');
+    // A cursor is sealed anew each time.
+    const withoutCursor = (answer: string) => answer.replace(/cursor=[\w-]+/, 'cursor=');
+    expect(withoutCursor(again.text)).toBe(withoutCursor(text));
   });
 
   test('may not have an unknown parameter', async () => {
