@@ -34,8 +34,9 @@ export class AuditExport extends AuditFilterCommand {
 
   protected async run(): Promise<number> {
     if (this.resume && this.file === undefined) throw new UsageError('--resume goes with --file');
+    const filters = this.filters();
     const org = await this.requireOrg();
-    const query = { ...this.filters(org), order: 'received' };
+    const query = { ...filters, ...this.publishedBy(org), order: 'received' };
     await this.requireToken();
     const [client, { exportEvents }] = await Promise.all([this.client(), import('../event-export.js')]);
     const { listPath } = await import('../event-list.js');
@@ -60,7 +61,7 @@ export class AuditExport extends AuditFilterCommand {
     const { from, since, to, until, max } = this;
     const { auditEndpoint } = await this.settings();
     // What was asked for, before `--since` became an instant: the same words go on with the same export.
-    const { fromEvent: _from, toEvent: _to, ...filters } = this.filters(org);
+    const { fromEvent: _from, toEvent: _to, ...filters } = { ...this.filters(), ...this.publishedBy(org) };
     const request = JSON.stringify([auditEndpoint, org, this.resource, filters, { from, since, to, until, max }]);
     return ExportFile.open(this.file, request, this.resume);
   }

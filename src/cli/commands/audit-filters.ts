@@ -33,8 +33,13 @@ export abstract class AuditFilterCommand extends ApiCommand {
     return { resourceName: this.resourceName, resourceId: this.resourceId };
   }
 
-  /** The filters beside the resource, as query parameters. */
-  protected filters(org: string): Record<string, string | undefined> {
+  /** The filter that needs the organization, as a query parameter. */
+  protected publishedBy(org: string): Record<string, string | undefined> {
+    return { publisher: this.publisher && principalLink(org, '--publisher', this.publisher) };
+  }
+
+  /** The other filters beside the resource, as query parameters. */
+  protected filters(): Record<string, string | undefined> {
     if (this.from !== undefined && this.since !== undefined) throw new UsageError('give --from or --since, not both');
     if (this.to !== undefined && this.until !== undefined) throw new UsageError('give --to or --until, not both');
     return {
@@ -44,7 +49,6 @@ export abstract class AuditFilterCommand extends ApiCommand {
       location: this.location,
       gvcAlias: this.gvcAlias,
       podId: this.podId,
-      publisher: this.publisher && principalLink(org, '--publisher', this.publisher),
       subjectEmail: this.subjectEmail,
       requestId: this.requestId,
       resultStatus: this.resultStatus,

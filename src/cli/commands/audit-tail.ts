@@ -30,8 +30,9 @@ export class AuditTail extends AuditFilterCommand {
 
   protected async run(): Promise<number> {
     if (!/^(0|[1-9]\d{0,2}|1000)$/.test(this.last)) throw new UsageError('--last is a whole number from 0 to 1000');
+    const given = this.filters();
     const org = await this.requireOrg();
-    const filters = this.filters(org);
+    const filters = { ...given, ...this.publishedBy(org) };
     await this.requireToken();
     const [client, { listPath, readPage, showPage }] = await Promise.all([this.client(), import('../event-list.js')]);
     const { openList, openStream } = await import('../output/document.js');

@@ -86,8 +86,9 @@ class AuditList extends AuditFilterCommand {
 
   protected async run(): Promise<number> {
     const page = this.#page();
+    const filters = this.#query();
     const org = await this.requireOrg();
-    const query = { ...this.#query(org), ...page };
+    const query = { ...filters, ...this.publishedBy(org), ...page };
     await this.requireToken();
     const [client, { listEvents, listPath }] = await Promise.all([this.client(), import('../event-list.js')]);
     const { openList } = await import('../output/document.js');
@@ -111,10 +112,10 @@ class AuditList extends AuditFilterCommand {
     return { page, pageSize };
   }
 
-  #query(org: string): Record<string, string | undefined> {
+  #query(): Record<string, string | undefined> {
     if (this.order !== undefined && this.order !== 'received')
       throw new UsageError('--order is `received`, or not given');
-    return { ...this.filters(org), order: this.order };
+    return { ...this.filters(), order: this.order };
   }
 }
 
