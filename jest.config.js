@@ -58,6 +58,7 @@ const ON_BOTH_STORES = [
   'resource-names',
   'retention',
   'revoked',
+  'security-events',
   'service-accounts',
   'user-keys',
   'users',

@@ -29,6 +29,7 @@ import { type Maintenance, StartRebuildHandler, StartReconciliationHandler } fro
 import { CreateOrgHandler } from './commands/org-create.js';
 import { RecoverOrgHandler } from './commands/org-recover.js';
 import { CreatePolicyHandler, DeletePolicyHandler, EditPolicyHandler } from './commands/policy.js';
+import { SecurityEvents } from './commands/security-events.js';
 import {
   CreateServiceAccountHandler,
   DeleteServiceAccountHandler,
@@ -98,6 +99,7 @@ export interface Parts {
   readonly metrics: Metrics;
   readonly turns: Turns;
   readonly guesses: Guesses;
+  readonly security: SecurityEvents;
   readonly jobs: Jobs;
   readonly maintenance: Maintenance;
   readonly mailer: Mailer;
@@ -197,6 +199,7 @@ export class AppModule {
         { provide: Metrics, useValue: parts.metrics },
         { provide: Turns, useValue: parts.turns },
         { provide: Guesses, useValue: parts.guesses },
+        { provide: SecurityEvents, useValue: parts.security },
         { provide: Jobs, useValue: parts.jobs },
         { provide: MAINTENANCE, useValue: parts.maintenance },
         { provide: MAILER, useValue: parts.mailer },

@@ -38,6 +38,7 @@ export class Metrics {
     'Unknown keys and wrong invitation codes, and whether the answer was the refusal or 429',
     ['guessed', 'answer'],
   );
+  private readonly uses = this.counter('security_events_total', 'Recorded uses of data, by action', ['action']);
   private readonly expired = this.counter('expired_documents_total', 'Documents removed because they expired', []);
   private readonly unlike = new Gauge({
     name: 'control_reconcile_differences',
@@ -79,6 +80,10 @@ export class Metrics {
 
   guessed(guessed: 'key' | 'code', answer: 'refused' | 'throttled'): void {
     this.guesses.inc({ guessed, answer });
+  }
+
+  securityEvent(action: string): void {
+    this.uses.inc({ action });
   }
 
   swept(removed: number): void {

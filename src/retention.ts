@@ -1,6 +1,9 @@
 import type { Clock } from './clock.js';
-import { type AuditContextState, servedFrom } from './model/auditctx.js';
+import { SERVICE_CONTEXT } from './model/audit-event.js';
+import { deniedServedFrom, servedFrom } from './model/auditctx.js';
 import { type ControlFold, readFold } from './model/control-fold.js';
+import { auditContextStream } from './model/streams.js';
+import { DENIED_ATTEMPTS } from './read-model/kinds.js';
 import type { Retention } from './read-model/read-model.js';
 
 const NONE: ReadonlyMap<string, number> = new Map();
@@ -11,23 +14,12 @@ export function foldedRetention(fold: ControlFold, clock: Clock): Retention {
   return {
     limits(kind, org) {
       if (kind !== 'auditevent') return NONE;
-      const contexts = read.all('auditctx', org);
-      return contexts.length === 0 ? NONE : limitsOf(contexts, clock.now());
+      const now = clock.now();
+      const limits = new Map(read.all('auditctx', org).map((context) => [context.name, servedFrom(context, now)]));
+      return limits.set(DENIED_ATTEMPTS, deniedServedFrom(read(auditContextStream(org, SERVICE_CONTEXT)), now));
     },
     orgs(kind) {
-      return kind === 'auditevent' ? orgsWith(fold) : [];
+      return kind === 'auditevent' ? read.all('org', '').map(({ name }) => name) : [];
     },
   };
-}
-
-function limitsOf(contexts: readonly AuditContextState[], now: number): ReadonlyMap<string, number> {
-  return new Map(contexts.map((context) => [context.name, servedFrom(context, now)]));
-}
-
-const FAMILY = 'auditctx/';
-
-function orgsWith(fold: ControlFold): string[] {
-  return [...fold.families.keys()]
-    .filter((family) => family.startsWith(FAMILY))
-    .map((family) => family.slice(FAMILY.length));
 }

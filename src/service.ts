@@ -13,6 +13,7 @@ import { Guesses } from './commands/guesses.js';
 import { Jobs } from './commands/jobs.js';
 import { keyHash } from './commands/key-secrets.js';
 import { KeyUses } from './commands/key-uses.js';
+import { SecurityEvents } from './commands/security-events.js';
 import { warnOfSelfSetQueries } from './commands/self-set-queries.js';
 import type { Config } from './config.js';
 import { ControlSnapshots } from './control-snapshot.js';
@@ -114,6 +115,8 @@ async function compose(config: Config, logger: Logger, clock: Clock, started: As
   addGauges(metrics, log, projections, clock);
   const guesses = new Guesses(config.badKeysPerMinute, clock, metrics, logger);
   started.defer(() => guesses.close());
+  const security = new SecurityEvents(log, ids, state, metrics, logger);
+  started.defer(() => security.close());
   const jobs = new Jobs(clock, ids, logger);
   started.defer(() => jobs.stop());
   const parts: Parts = {
@@ -131,6 +134,7 @@ async function compose(config: Config, logger: Logger, clock: Clock, started: As
     metrics,
     turns,
     guesses,
+    security,
     jobs,
     maintenance: maintenanceOf(store, retention, metrics, clock, logger),
     mailer: config.smtp ? smtpMailer(config.smtp, logger) : logMailer(logger),

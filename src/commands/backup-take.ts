@@ -6,7 +6,9 @@ import { Command, CommandHandler, type ICommandHandler } from '@nestjs/cqrs';
 import type { Config } from '../config.js';
 import { ControlError } from '../errors.js';
 import type { Backup, Snapshot } from '../event-log/backup.js';
+import type { Caller } from '../model/control-fold.js';
 import { BACKUP, CONFIG } from '../tokens.js';
+import { SecurityEvents } from './security-events.js';
 
 export interface TakenBackup extends Snapshot {
   readonly file: string;
@@ -19,9 +21,13 @@ export interface TakenBackup extends Snapshot {
 
 /**
  * Copies the log to a file of the data folder. Everything that was acknowledged before is in it. Throws `not_found`
- * where the store has no backup of its own, `conflict` while another backup is taken or the disk has no space.
+ * where the store has no backup of its own, `log_unavailable` if it cannot be recorded who took it, `conflict` while another backup is taken or the disk has no space.
  */
-export class TakeBackup extends Command<TakenBackup> {}
+export class TakeBackup extends Command<TakenBackup> {
+  constructor(readonly by: Caller) {
+    super();
+  }
+}
 
 @CommandHandler(TakeBackup)
 export class TakeBackupHandler implements ICommandHandler<TakeBackup> {
@@ -31,11 +37,12 @@ export class TakeBackupHandler implements ICommandHandler<TakeBackup> {
   constructor(
     @Inject(BACKUP) private readonly log: Partial<Backup>,
     @Inject(CONFIG) { dataDir }: Config,
+    private readonly security: SecurityEvents,
   ) {
     this.file = join(dataDir, 'log.db.backup');
   }
 
-  async execute(): Promise<TakenBackup> {
+  async execute({ by }: TakeBackup): Promise<TakenBackup> {
     const { file, log } = this;
     if (!log.snapshot) throw new ControlError('not_found', 'the store has no backup of its own');
     if (this.busy) throw new ControlError('conflict', 'another backup is being taken; wait for its end');
@@ -45,7 +52,9 @@ export class TakeBackupHandler implements ICommandHandler<TakeBackup> {
       removeFile(file);
       const snapshot = await log.snapshot(file);
       const sha256 = await sha256Of(file);
-      return { ...snapshot, file, bytes: statSync(file).size, sha256, discard: () => this.discard() };
+      const bytes = statSync(file).size;
+      await this.security.recordRoot(by, { action: 'backup', data: { log: snapshot.log, bytes, sha256 } });
+      return { ...snapshot, file, bytes, sha256, discard: () => this.discard() };
     } catch (error) {
       this.discard();
       throw error;

@@ -2,8 +2,11 @@ import { Inject } from '@nestjs/common';
 import { Command, CommandHandler, type ICommandHandler } from '@nestjs/cqrs';
 import { ControlError } from '../errors.js';
 import type { EventLog, Position } from '../event-log/event-log.js';
+import type { Caller } from '../model/control-fold.js';
 import { EVENT_LOG } from '../tokens.js';
 import { byPosition, bytesOf, type Letter, readLetters } from './dead-letter-box.js';
+import { lettersTouched } from './dead-letter-orgs.js';
+import { SecurityEvents } from './security-events.js';
 
 export interface DeadLetterQuery {
   readonly limit: number;
@@ -29,7 +32,10 @@ export interface DeadLetterPage {
  * side that sees the log, though it changes nothing. Throws `invalid_cursor`.
  */
 export class ListDeadLetters extends Command<DeadLetterPage> {
-  constructor(readonly query: DeadLetterQuery) {
+  constructor(
+    readonly query: DeadLetterQuery,
+    readonly by: Caller,
+  ) {
     super();
   }
 }
@@ -39,21 +45,24 @@ const PAGE_BYTES = 4 * 1024 * 1024;
 
 @CommandHandler(ListDeadLetters)
 export class ListDeadLettersHandler implements ICommandHandler<ListDeadLetters> {
-  constructor(@Inject(EVENT_LOG) private readonly log: EventLog) {}
+  constructor(
+    @Inject(EVENT_LOG) private readonly log: EventLog,
+    private readonly security: SecurityEvents,
+  ) {}
 
-  async execute({ query }: ListDeadLetters): Promise<DeadLetterPage> {
+  async execute({ query, by }: ListDeadLetters): Promise<DeadLetterPage> {
     const { cursor, limit, open, raw } = query;
     const after = cursor === undefined ? undefined : decodeCursor(cursor);
     const letters = await readLetters(this.log);
     const wanted = letters.filter(
       (letter) => !(open && letter.replayed) && (!after || byPosition({ at: after }, letter) < 0),
     );
-    const items = raw ? await this.withBytes(wanted.slice(0, limit)) : wanted.slice(0, limit);
+    const items = raw ? await this.withBytes(wanted.slice(0, limit), by) : wanted.slice(0, limit);
     const last = items.at(-1);
     return { items, ...(last && items.length < wanted.length && { cursor: encodeCursor(last.at) }) };
   }
 
-  private async withBytes(letters: readonly Letter[]): Promise<ListedLetter[]> {
+  private async withBytes(letters: readonly Letter[], by: Caller): Promise<ListedLetter[]> {
     let bytes = 0;
     const end = letters.findIndex((letter, index) => {
       bytes += letter.bytes;
@@ -61,6 +70,7 @@ export class ListDeadLettersHandler implements ICommandHandler<ListDeadLetters> 
     });
     const page = end < 0 ? letters : letters.slice(0, end);
     const values = await bytesOf(this.log, page);
+    await this.security.recordRoot(by, lettersTouched(this.security, 'read-dead-letters', page, values));
     return page.map((letter) => ({ ...letter, value: values.get(letter) ?? new Uint8Array() }));
   }
 }

@@ -3,8 +3,11 @@ import { Command, CommandHandler, type ICommandHandler } from '@nestjs/cqrs';
 import { ControlError, type FieldFault, validationFailed } from '../errors.js';
 import { placeName, replayNote } from '../event-log/dead-letter.js';
 import type { EventLog, LogEntry, Topic } from '../event-log/event-log.js';
+import type { Caller } from '../model/control-fold.js';
 import { EVENT_LOG } from '../tokens.js';
 import { bytesOf, type Letter, readLetters } from './dead-letter-box.js';
+import { lettersTouched } from './dead-letter-orgs.js';
+import { SecurityEvents } from './security-events.js';
 
 export interface Replay {
   /** Those of these places, by default all that were not replayed. */
@@ -27,7 +30,10 @@ export interface Replayed {
  * letters, and `conflict` for letters that were replayed unless it is forced; then nothing is appended.
  */
 export class ReplayDeadLetters extends Command<Replayed[]> {
-  constructor(readonly replay: Replay) {
+  constructor(
+    readonly replay: Replay,
+    readonly by: Caller,
+  ) {
     super();
   }
 }
@@ -42,15 +48,18 @@ const REPLAYABLE: Topic = 'audit';
 export class ReplayDeadLettersHandler implements ICommandHandler<ReplayDeadLetters> {
   private busy = false;
 
-  constructor(@Inject(EVENT_LOG) private readonly log: EventLog) {}
+  constructor(
+    @Inject(EVENT_LOG) private readonly log: EventLog,
+    private readonly security: SecurityEvents,
+  ) {}
 
-  async execute({ replay }: ReplayDeadLetters): Promise<Replayed[]> {
+  async execute({ replay, by }: ReplayDeadLetters): Promise<Replayed[]> {
     if (this.busy) throw new ControlError('conflict', 'dead letters are being replayed; wait for the end');
     this.busy = true;
     try {
       const chosen = chosenOf(await readLetters(this.log), replay);
       const replayed: Replayed[] = [];
-      for (const some of portions(chosen)) replayed.push(...(await this.append(some)));
+      for (const some of portions(chosen)) replayed.push(...(await this.append(some, by)));
       return replayed;
     } finally {
       this.busy = false;
@@ -58,7 +67,7 @@ export class ReplayDeadLettersHandler implements ICommandHandler<ReplayDeadLette
   }
 
   /** The notes come after: a note without its record would hide a letter that is open. */
-  private async append(letters: readonly Letter[]): Promise<Replayed[]> {
+  private async append(letters: readonly Letter[], by: Caller): Promise<Replayed[]> {
     const values = await bytesOf(this.log, letters);
     const entries = letters.map((letter): LogEntry => {
       const { place, topic, key, headers } = letter;
@@ -66,6 +75,7 @@ export class ReplayDeadLettersHandler implements ICommandHandler<ReplayDeadLette
       if (!value) throw new Error(`the dead letter of ${place} is not where it was`);
       return { topic, key, headers, value };
     });
+    await this.security.recordRoot(by, lettersTouched(this.security, 'replay-dead-letters', letters, values));
     const positions = await this.log.append(entries);
     await this.log.append(letters.map(({ place }) => replayNote(place)));
     return letters.flatMap(({ place, topic }, index) => {

@@ -1,15 +1,16 @@
 import { isoTime } from '../clock.js';
 import { timeOf } from '../ids.js';
 import type { Principal } from '../model/access.js';
-import { type AuditEvent, recordedEvent, SERVICE_CONTEXT } from '../model/audit-event.js';
+import { type AuditEvent, DENIED, recordedEvent, SERVICE_CONTEXT } from '../model/audit-event.js';
 import type { Gravity } from '../model/gravity.js';
 import { publisherOf } from '../model/publisher.js';
+import { cutTo } from './cut.js';
 import type { DeniedSummary } from './denied-tally.js';
 
 /** In bytes of JSON. With these no event has more than 2,048 bytes. */
 const MOST_BYTES = { path: 200, name: 64 };
 
-const DENIED = { status: 'DENIED', message: 'the caller may not do this' };
+const RESULT = { status: DENIED, message: 'the caller may not do this' };
 
 export interface DeniedAttempt {
   readonly principal: Principal;
@@ -41,7 +42,7 @@ export function deniedEvent(attempt: DeniedAttempt, id: string): AuditEvent {
     {
       resource: { type: kind, name: path },
       action: { type: permission, data: { method, ...(cut.length > 0 && { cut }) } },
-      result: DENIED,
+      result: RESULT,
       context: { eventSource: 'control' },
     },
     {
@@ -69,18 +70,6 @@ export function deniedSummaryEvent(org: string, summary: DeniedSummary, id: stri
     context: { org, name: SERVICE_CONTEXT, eventSource: 'control' },
     subject: { name: SERVICE_CONTEXT },
     action: { type: 'denied-attempts', data: { ...summary } },
-    result: { ...DENIED, message: `${summary.unrecorded} more attempts were denied than are recorded one by one` },
+    result: { ...RESULT, message: `${summary.unrecorded} more attempts were denied than are recorded one by one` },
   };
-}
-
-/** The beginning of the text that has at most so many bytes as JSON; whole characters only. */
-function cutTo(bytes: number, text: string): string {
-  let used = 0;
-  let end = 0;
-  for (const character of text) {
-    used += Buffer.byteLength(JSON.stringify(character)) - 2;
-    if (used > bytes) return text.slice(0, end);
-    end += character.length;
-  }
-  return text;
 }

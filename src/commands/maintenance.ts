@@ -2,8 +2,10 @@ import { Inject } from '@nestjs/common';
 import { Command, CommandHandler, type ICommandHandler } from '@nestjs/cqrs';
 import { type FieldFault, validationFailed } from '../errors.js';
 import type { EventLog, Topic } from '../event-log/event-log.js';
+import type { Caller } from '../model/control-fold.js';
 import { EVENT_LOG, MAINTENANCE } from '../tokens.js';
-import { type JobState, Jobs, type Tell } from './jobs.js';
+import { type JobName, type JobState, Jobs, type Tell, type Work } from './jobs.js';
+import { SecurityEvents } from './security-events.js';
 
 /** Which part of the log to compare the read model with, by default all of it, and whether to repair it. */
 export interface ReconcileRange {
@@ -23,23 +25,32 @@ export interface Maintenance {
 }
 
 /** Fills the read model anew from the log, while the old one serves. Answers when it has begun. */
-export class StartRebuild extends Command<JobState> {}
+export class StartRebuild extends Command<JobState> {
+  constructor(readonly by: Caller) {
+    super();
+  }
+}
 
 @CommandHandler(StartRebuild)
 export class StartRebuildHandler implements ICommandHandler<StartRebuild> {
   constructor(
     private readonly jobs: Jobs,
+    private readonly security: SecurityEvents,
     @Inject(MAINTENANCE) private readonly maintenance: Maintenance,
   ) {}
 
-  async execute(): Promise<JobState> {
-    return this.jobs.start('rebuild', (tell, signal) => this.maintenance.rebuild(tell, signal));
+  async execute({ by }: StartRebuild): Promise<JobState> {
+    const record = () => this.security.recordRoot(by, { action: 'rebuild', data: {} });
+    return startRecorded(this.jobs, 'rebuild', record, (tell, signal) => this.maintenance.rebuild(tell, signal));
   }
 }
 
 /** Compares the read model with the log. Answers when it has begun. */
 export class StartReconciliation extends Command<JobState> {
-  constructor(readonly range: ReconcileRange) {
+  constructor(
+    readonly range: ReconcileRange,
+    readonly by: Caller,
+  ) {
     super();
   }
 }
@@ -48,14 +59,20 @@ export class StartReconciliation extends Command<JobState> {
 export class StartReconciliationHandler implements ICommandHandler<StartReconciliation> {
   constructor(
     private readonly jobs: Jobs,
+    private readonly security: SecurityEvents,
     @Inject(MAINTENANCE) private readonly maintenance: Maintenance,
     @Inject(EVENT_LOG) private readonly log: EventLog,
   ) {}
 
-  async execute({ range }: StartReconciliation): Promise<JobState> {
+  async execute({ range, by }: StartReconciliation): Promise<JobState> {
     const faults = await this.faultsOf(range);
     if (faults.length > 0) throw validationFailed(faults);
-    return this.jobs.start('reconcile', (tell, signal) => this.maintenance.reconcile(range, tell, signal));
+    const record = async () => {
+      if (range.repair) await this.security.recordRoot(by, { action: 'reconcile', data: { ...range } });
+    };
+    return startRecorded(this.jobs, 'reconcile', record, (tell, signal) =>
+      this.maintenance.reconcile(range, tell, signal),
+    );
   }
 
   private async faultsOf({ topic, partition, from, to }: ReconcileRange): Promise<FieldFault[]> {
@@ -72,4 +89,16 @@ export class StartReconciliationHandler implements ICommandHandler<StartReconcil
     }
     return faults;
   }
+}
+
+/** Starts the job and has it recorded before it does anything. Rejects, and the job fails, if the log does not take that. */
+async function startRecorded(jobs: Jobs, name: JobName, record: () => Promise<void>, work: Work): Promise<JobState> {
+  let recorded: Promise<void> | undefined;
+  const state = jobs.start(name, async (tell, signal) => {
+    recorded = record();
+    await recorded;
+    return work(tell, signal);
+  });
+  await recorded;
+  return state;
 }

@@ -12,6 +12,7 @@ import { type Principal, principalOf, type Reach } from '../model/access.js';
 import type { Authority } from '../model/authority.js';
 import { gravityOf, type Wanted } from '../model/gravity.js';
 import type { PermissionName, TargetKind } from '../model/permission.js';
+import { SERVICE_ORG } from '../model/service-org.js';
 import { keyStream } from '../model/streams.js';
 import { targetLink } from '../model/targets.js';
 import { STATUSES } from './statuses.js';
@@ -171,7 +172,7 @@ export class AccessCheck {
     if (access === 'root' || root) {
       const principal = root ? undefined : principalOf(this.state.read, hash, this.clock.now());
       this.identified(request, principal);
-      if (root && (access === 'root' || access === 'keyed')) return undefined;
+      if (root && (access === 'root' || access === 'keyed' || readsJournal(request, access))) return undefined;
       return root || principal ? forbidden() : unauthenticated();
     }
     const authority = this.authorityFor(request, access, hash);
@@ -266,6 +267,13 @@ export class AccessCheck {
     const target = missing?.target ?? (isHere ? targetLink(this.state.read, org, kind, ref) : undefined);
     return target === undefined ? {} : { target };
   }
+}
+
+/** The journal of the service is the root key's to read. */
+function readsJournal({ params, method }: FastifyRequest, access: Checked): boolean {
+  const isRead = method === 'GET' || method === 'HEAD';
+  const { org } = (params ?? {}) as { readonly org?: string };
+  return isRead && org === SERVICE_ORG && typeof access === 'object' && access.permission === 'readAudit';
 }
 
 /** Whether the route shows the caller some resources only, and others not. */

@@ -2,16 +2,17 @@ import { Controller, Get, Put, Req, Res } from '@nestjs/common';
 import { CommandBus, QueryBus } from '@nestjs/cqrs';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { EditAuditContext } from '../commands/auditctx-edit.js';
-import type { AuditContextSettings } from '../model/auditctx.js';
+import { SERVICE_CONTEXT } from '../model/audit-event.js';
+import { type AuditContextSettings, DENIED_RETENTION_DAYS } from '../model/auditctx.js';
 import { GetAuditContext } from '../queries/auditctx-get.js';
 import { type AuditContext, ListAuditContexts } from '../queries/auditctx-list.js';
 import { Guarded, onOne, onSome } from './access.js';
 import { authorityOf, callerOf } from './caller.js';
 import { Documented } from './documented.js';
-import { AuditContextSettingsDto } from './dto/auditctx.js';
+import { AuditContextSettingsDto, ServiceContextSettingsDto } from './dto/auditctx.js';
 import { compileShape } from './dto/compiled.js';
 import { entityTag } from './preconditions.js';
-import { checkContext, checkContextName, checkQuery, noParameters } from './request-faults.js';
+import { checkContextName, checkQuery, noParameters } from './request-faults.js';
 import { type Revisable, replacementOf } from './revision.js';
 
 /** Sent as it was read, or the retention alone. */
@@ -21,6 +22,19 @@ const SETTINGS: Revisable<AuditContextSettings> = {
   complete: ({ retentionDays }) => ({ retentionDays: retentionDays as number | null }),
   identity: ['id', 'name', 'created'],
   shown: ['count'],
+};
+
+const serviceFaults = compileShape(ServiceContextSettingsDto);
+
+/** Nobody can hide what was done: only of what was not done the retention can be set. */
+const SERVICE_SETTINGS: Revisable<AuditContextSettings> = {
+  ...SETTINGS,
+  faultsOf: (document) => {
+    const { retentionDays = null, ...rest } = document as Record<string, unknown>;
+    const kept = `must be null: the events of ${SERVICE_CONTEXT} are kept; set deniedRetentionDays`;
+    return [...(retentionDays === null ? [] : [{ pointer: '/retentionDays', reason: kept }]), ...serviceFaults(rest)];
+  },
+  complete: (body) => ({ retentionDays: null, deniedRetentionDays: body.deniedRetentionDays as number | null }),
 };
 
 const CONTEXT_PATH = { org: 'name of the organization', contextName: 'name of the audit context' };
@@ -73,7 +87,8 @@ export class AuditContextController {
   @Put(':contextName')
   @Guarded(onOne('auditctx', 'manage'))
   @Documented({
-    summary: 'Set for how many days the events of an audit context are served; null: for ever',
+    summary:
+      'Set for how many days the events of an audit context are served; null: for ever. Of `svc`, only `deniedRetentionDays`: for how many days denied attempts are',
     path: CONTEXT_PATH,
     conditional: true,
     body: { 'application/json': 'AuditContextReplacement' },
@@ -82,8 +97,8 @@ export class AuditContextController {
   })
   async put(@Req() request: FastifyRequest, @Res() reply: FastifyReply): Promise<void> {
     const { org, contextName: name } = request.params as ContextPath;
-    checkContext(name);
-    const edit = replacementOf(request, SETTINGS);
+    checkContextName(name);
+    const edit = replacementOf(request, name === SERVICE_CONTEXT ? SERVICE_SETTINGS : SETTINGS);
     const authority = authorityOf(request);
     const command = new EditAuditContext(org, name, edit, callerOf(request), authority);
     const searchable = await this.commands.execute(command);
@@ -110,6 +125,7 @@ function contextBody(org: string, { name, count, settings }: AuditContext): Cont
     { rel: 'self', href: self },
     { rel: 'events', href: `/audit/org/${org}?contextName=${name}` },
   ];
-  const set = settings === undefined ? { retentionDays: null } : JSON.parse(settings);
+  const denied = name === SERVICE_CONTEXT && { deniedRetentionDays: DENIED_RETENTION_DAYS };
+  const set = { retentionDays: null, ...denied, ...(settings !== undefined && JSON.parse(settings)) };
   return { kind: 'auditctx', name, ...set, count, links };
 }

@@ -2,9 +2,14 @@ import { Readable } from 'node:stream';
 import { Controller, Get, Req, Res } from '@nestjs/common';
 import { QueryBus } from '@nestjs/cqrs';
 import type { FastifyReply, FastifyRequest } from 'fastify';
+import type { Logger } from 'pino';
+import { beginExport } from '../commands/export-record.js';
+import { SecurityEvents } from '../commands/security-events.js';
+import { namesWithin } from '../model/access.js';
 import { ExportAuditEvents, type ExportPage } from '../queries/audit-export.js';
 import { Readiness } from '../readiness.js';
 import { Guarded, onSome } from './access.js';
+import { callerOf } from './caller.js';
 import { Documented } from './documented.js';
 import { AuditFilterDto } from './dto/audit-list.js';
 import { compileShape } from './dto/compiled.js';
@@ -19,6 +24,7 @@ export class AuditExportController {
   constructor(
     private readonly queries: QueryBus,
     private readonly readiness: Readiness,
+    private readonly security: SecurityEvents,
   ) {}
 
   /**
@@ -33,7 +39,7 @@ export class AuditExportController {
     path: { org: 'name of the organization' },
     query: AuditFilterDto,
     answers: { 200: { 'application/x-ndjson': 'AuditExportLine' } },
-    errors: ['validation_failed', 'invalid_cursor'],
+    errors: ['validation_failed', 'invalid_cursor', 'log_unavailable', 'outcome_unknown'],
   })
   async export(@Req() request: FastifyRequest, @Res() reply: FastifyReply): Promise<void> {
     const { org } = request.params as { org: string };
@@ -44,35 +50,38 @@ export class AuditExportController {
     // What fails up to here is answered with an Error body.
     const first = await pages.next();
     reply.header('content-type', 'application/x-ndjson');
-    if (request.method === 'HEAD' || first.done) reply.send();
-    else {
-      const text = lines(first.value, pages, () => request.server.access.requireStill(request));
-      sendStreamed(reply, Readable.from(text, { objectMode: false }), this.readiness);
-    }
+    if (request.method === 'HEAD' || first.done) return void reply.send();
+    const exported = { org, parameters: { ...parameters }, contexts: namesWithin(request.reach) };
+    const record = await beginExport(this.security, callerOf(request), exported, request.log as Logger);
+    if (reply.raw.destroyed) return void record.end({ whole: false, count: 0 });
+    const taken = { count: 0 };
+    const text = lines(first.value, pages, taken, () => request.server.access.requireStill(request));
+    const ended = () => void record.end({ whole: reply.raw.writableFinished, ...taken });
+    sendStreamed(reply, Readable.from(text, { objectMode: false }), this.readiness, ended);
   }
 }
 
 async function* lines(
   first: ExportPage,
   rest: AsyncIterable<ExportPage>,
+  /** Counts the events that were handed over, or may have been. */
+  taken: { count: number },
   stillAllowed: () => Promise<void>,
 ): AsyncGenerator<string> {
   let { cursor } = first;
-  let count = 0;
   // A page of large events is many pieces: what was handed over can no longer be held back.
   const piecesOf = async function* ({ items }: ExportPage) {
+    taken.count += items.length;
     for (const piece of pieces(items.map((item) => `${item}\n`))) {
       await stillAllowed();
       yield piece;
     }
   };
   yield* piecesOf(first);
-  count += first.items.length;
   for await (const page of rest) {
     yield* piecesOf(page);
-    count += page.items.length;
     cursor = page.cursor;
   }
   await stillAllowed();
-  yield `${JSON.stringify({ kind: 'exportend', count, cursor })}\n`;
+  yield `${JSON.stringify({ kind: 'exportend', count: taken.count, cursor })}\n`;
 }

@@ -5,6 +5,7 @@ import type { FastifyReply, FastifyRequest } from 'fastify';
 import { TakeBackup } from '../commands/backup-take.js';
 import { Readiness } from '../readiness.js';
 import { Guarded } from './access.js';
+import { callerOf } from './caller.js';
 import { Documented } from './documented.js';
 import { checkQuery, noParameters } from './request-faults.js';
 import { sendStreamed } from './streamed.js';
@@ -33,7 +34,7 @@ export class BackupController {
     checkQuery(noParameters, request);
     reply.header('content-type', 'application/octet-stream').header('cache-control', 'no-store');
     if (request.method === 'HEAD') return void reply.send();
-    const { file, bytes, sha256, log, heads, discard } = await this.commands.execute(new TakeBackup());
+    const { file, bytes, sha256, log, heads, discard } = await this.commands.execute(new TakeBackup(callerOf(request)));
     if (reply.raw.destroyed) return discard();
     reply.raw.once('close', discard);
     reply

@@ -6,6 +6,7 @@ import { type DeadLetterPage, ListDeadLetters, type ListedLetter } from '../comm
 import { ReplayDeadLetters } from '../commands/dead-letter-replay.js';
 import { validationFailed } from '../errors.js';
 import { Guarded } from './access.js';
+import { callerOf } from './caller.js';
 import { Documented } from './documented.js';
 import { compileShape } from './dto/compiled.js';
 import { DeadLetterListDto, ReplayDto } from './dto/maintenance.js';
@@ -35,12 +36,10 @@ export class DeadLetterController {
     const query = checkQuery<DeadLetterListDto>(listFaults, request);
     const { limit = PAGE_SIZE, cursor, open, raw } = query;
     const page = await this.commands.execute(
-      new ListDeadLetters({
-        limit: Number(limit),
-        open: open === 'true',
-        raw: raw === 'true',
-        ...(cursor !== undefined && { cursor }),
-      }),
+      new ListDeadLetters(
+        { limit: Number(limit), open: open === 'true', raw: raw === 'true', ...(cursor !== undefined && { cursor }) },
+        callerOf(request),
+      ),
     );
     const items = page.items.map((letter) => JSON.stringify(letterBody(letter)));
     const links = JSON.stringify(linksOf(query, page));
@@ -70,7 +69,10 @@ export class DeadLetterController {
         { pointer: '/force', reason: 'goes with `places`: without them, what is open is replayed' },
       ]);
     }
-    return { kind: 'deadletterreplay', items: await this.commands.execute(new ReplayDeadLetters(body)) };
+    return {
+      kind: 'deadletterreplay',
+      items: await this.commands.execute(new ReplayDeadLetters(body, callerOf(request))),
+    };
   }
 }
 

@@ -24,6 +24,8 @@ export class ErrorFilter implements ExceptionFilter {
     const error = toControlError(thrown);
     const body = errorBody(error, request.id);
     this.metrics.rejected(error.code);
+    // A decision found out what the caller lacks: the denied attempt says it.
+    if (error.code === 'forbidden') request.missing ??= (error.details.missing as FastifyRequest['missing']) ?? null;
     request.missing ??= missingOf(error);
     if (body.status >= 500) request.log.error({ err: error, code: error.code }, 'request failed');
     if (reply.sent) return;

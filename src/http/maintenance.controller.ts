@@ -4,6 +4,7 @@ import type { FastifyReply, FastifyRequest } from 'fastify';
 import { type JobName, type JobState, Jobs } from '../commands/jobs.js';
 import { StartRebuild, StartReconciliation } from '../commands/maintenance.js';
 import { Guarded } from './access.js';
+import { callerOf } from './caller.js';
 import { Documented } from './documented.js';
 import { compileShape } from './dto/compiled.js';
 import { ReconcileDto } from './dto/maintenance.js';
@@ -27,13 +28,13 @@ export class MaintenanceController {
     summary: 'Begin to fill the read model anew from the log, in place of the one that serves',
     answers: { 202: 'RebuildJob' },
     headers: { location: 'where its state is read' },
-    errors: ['validation_failed', 'conflict'],
+    errors: ['validation_failed', 'conflict', 'log_unavailable'],
   })
   async rebuild(@Req() request: FastifyRequest, @Res({ passthrough: true }) reply: FastifyReply): Promise<JobBody> {
     checkQuery(noParameters, request);
     checkOptionalBody(noMembers, request.body);
     reply.header('location', '/-rebuild');
-    return jobBody('rebuild', await this.commands.execute(new StartRebuild()));
+    return jobBody('rebuild', await this.commands.execute(new StartRebuild(callerOf(request))));
   }
 
   @Get('-rebuild')
@@ -64,7 +65,7 @@ export class MaintenanceController {
     checkQuery(noParameters, request);
     const range = checkOptionalBody<ReconcileDto>(reconcileFaults, request.body);
     reply.header('location', '/-reconcile');
-    return jobBody('reconcile', await this.commands.execute(new StartReconciliation(range)));
+    return jobBody('reconcile', await this.commands.execute(new StartReconciliation(range, callerOf(request))));
   }
 
   @Get('-reconcile')

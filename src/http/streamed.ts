@@ -9,9 +9,9 @@ const LOOK_MS = 500;
 /**
  * Sends a long answer as fast as the client takes it. Whatever ends it before its own end (a fault of the stream, a
  * client that reads no more, a process that stops) cuts the connection, so that no client takes a part for the whole.
- * A client that goes away ends the stream.
+ * A client that goes away ends the stream. `ended` is called when nothing more will be sent.
  */
-export function sendStreamed(reply: FastifyReply, stream: Readable, readiness: Readiness): void {
+export function sendStreamed(reply: FastifyReply, stream: Readable, readiness: Readiness, ended = () => {}): void {
   const { raw } = reply;
   let taken = 0;
   let since = performance.now();
@@ -24,7 +24,10 @@ export function sendStreamed(reply: FastifyReply, stream: Readable, readiness: R
     if (readiness.isStopping) raw.destroy(new Error('the process stops'));
     else if (now - since > STALLED_MS) raw.destroy(new Error('the client reads no more'));
   }, LOOK_MS);
-  raw.once('close', () => clearInterval(watch));
+  raw.once('close', () => {
+    clearInterval(watch);
+    ended();
+  });
   reply.send(stream);
 }
 

@@ -78,6 +78,9 @@ export interface Publication {
 /** The context that only the service writes: the audit events of its own changes. */
 export const SERVICE_CONTEXT = 'svc';
 
+/** The status of what somebody was not allowed to do. */
+export const DENIED = 'DENIED';
+
 export const CONTEXT_NAME_PATTERN = '^[A-Za-z0-9][A-Za-z0-9._-]{0,127}$';
 
 /**

@@ -1,3 +1,4 @@
+import { SERVICE_CONTEXT } from './audit-event.js';
 import type { ControlEvent, Read } from './control-events.js';
 import { checkPrecondition, type Identity, ofSameResource, type Precondition } from './precondition.js';
 import { auditContextStream } from './streams.js';
@@ -14,6 +15,9 @@ export interface AuditContextState {
    * longer retention does not bring back what a shorter one has let go.
    */
   readonly hiddenBefore: number;
+  /** As `retentionDays` and `hiddenBefore`, of the denied attempts; only in the service's own context. */
+  readonly deniedRetentionDays?: number | null;
+  readonly deniedHiddenBefore?: number;
   /** Counts the settings from 1. */
   readonly version: number;
   readonly created: string;
@@ -33,6 +37,7 @@ export function evolveAuditContext(_state: AuditContextState | undefined, event:
   return event.data;
 }
 
+const MINUTE_MS = 60 * 1000;
 const DAY_MS = 24 * 60 * 60 * 1000;
 
 /** No event that the log took before this instant is served. Never moves backward while `now` does not. */
@@ -40,8 +45,18 @@ export function servedFrom({ retentionDays, hiddenBefore }: AuditContextState, n
   return retentionDays === null ? hiddenBefore : Math.max(hiddenBefore, now - retentionDays * DAY_MS);
 }
 
+/** For how many days denied attempts are served if the organization has not set it. */
+export const DENIED_RETENTION_DAYS = 30;
+
+/** As `servedFrom`, for denied attempts; without settings by the default. To the minute, so that it is the same for many. */
+export function deniedServedFrom(settings: AuditContextState | undefined, now: number): number {
+  const { deniedRetentionDays: days = DENIED_RETENTION_DAYS, deniedHiddenBefore = 0 } = settings ?? {};
+  if (days === null) return deniedHiddenBefore;
+  return Math.max(deniedHiddenBefore, Math.floor(now / MINUTE_MS) * MINUTE_MS - days * DAY_MS);
+}
+
 /** What a caller says of an audit context. */
-export type AuditContextSettings = Pick<AuditContextState, 'retentionDays'>;
+export type AuditContextSettings = Pick<AuditContextState, 'retentionDays' | 'deniedRetentionDays'>;
 
 export interface SetRetention {
   readonly org: string;
@@ -60,18 +75,29 @@ export function decideSetRetention(read: Read, command: SetRetention): ControlEv
   const stream = auditContextStream(org, name);
   const before = read(stream);
   checkPrecondition(expected, before?.version);
-  const settings: AuditContextSettings = { retentionDays: before?.retentionDays ?? null };
-  const { retentionDays } = ofSameResource(identity, before ?? { name }, () => revise(settings));
-  if (settings.retentionDays === retentionDays) return [];
+  const settings = settingsOf(name, before);
+  const { retentionDays, deniedRetentionDays } = ofSameResource(identity, before ?? { name }, () => revise(settings));
+  const isSame = settings.retentionDays === retentionDays && settings.deniedRetentionDays === deniedRetentionDays;
+  if (isSame) return [];
+  const now = Date.parse(at);
   const data: AuditContextState = {
     id: before?.id ?? ids.context,
     org,
     name,
     retentionDays,
-    hiddenBefore: before ? servedFrom(before, Date.parse(at)) : 0,
+    hiddenBefore: before ? servedFrom(before, now) : 0,
+    ...(deniedRetentionDays !== undefined && {
+      deniedRetentionDays,
+      deniedHiddenBefore: deniedServedFrom(before, now),
+    }),
     version: (before?.version ?? 0) + 1,
     created: before?.created ?? at,
     lastModified: at,
   };
   return [{ type: 'auditctx-retention-set', stream, auditId: ids.audit, data }];
+}
+
+function settingsOf(name: string, state: AuditContextState | undefined): AuditContextSettings {
+  const { retentionDays = null, deniedRetentionDays = DENIED_RETENTION_DAYS } = state ?? {};
+  return { retentionDays, ...(name === SERVICE_CONTEXT && { deniedRetentionDays }) };
 }

@@ -27,7 +27,9 @@ export function gravityOf(rules: AccessRules, { kind, permission, target }: Want
   const isPrivilege =
     PRIVILEGES.includes(permission) || (PRINCIPAL_KINDS.includes(kind) && CHANGES.includes(permission));
   if (!isPrivilege) return 'plain';
-  if (kind === 'policy' && permission === 'create') return 'superuser';
+  // Whoever manages all of these, or makes a policy, may do everything.
+  const isOverAll = target === undefined && permission === 'manage' && PRINCIPAL_KINDS.includes(kind);
+  if (isOverAll || (kind === 'policy' && permission === 'create')) return 'superuser';
   return target !== undefined && givesEverything(rules, target) ? 'superuser' : 'privilege';
 }
 

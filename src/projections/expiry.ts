@@ -1,5 +1,6 @@
 import type { Fields, Place } from '../read-model/document.js';
-import { KINDS, type Kind, type KindName } from '../read-model/kinds.js';
+import { expiryClass } from '../read-model/expiry-class.js';
+import type { KindName } from '../read-model/kinds.js';
 import type { Retention } from '../read-model/read-model.js';
 
 /** What of a document, stored or to be stored, tells whether it has expired. */
@@ -17,10 +18,10 @@ export class Expiry {
   constructor(private readonly retention: Retention) {}
 
   has(kind: KindName, document: Expirable): boolean {
-    const value = limitedValue(kind, document);
-    if (value === undefined) return false;
+    const name = classOf(kind, document);
+    if (name === undefined) return false;
     const { org, place } = document;
-    const known = this.known.get(`${kind}/${org}`)?.get(value);
+    const known = this.known.get(`${kind}/${org}`)?.get(name);
     if (known !== undefined && place.time < known) return true;
     const limit = this.limit(kind, document);
     return limit !== undefined && place.time < limit;
@@ -28,16 +29,14 @@ export class Expiry {
 
   /** Documents whose record the log took before this instant have expired; undefined where they never do. */
   limit(kind: KindName, document: Expirable): number | undefined {
-    const value = limitedValue(kind, document);
-    if (value === undefined) return undefined;
+    const name = classOf(kind, document);
+    if (name === undefined) return undefined;
     const limits = this.retention.limits(kind, document.org);
     this.known.set(`${kind}/${document.org}`, limits);
-    return limits.get(value);
+    return limits.get(name);
   }
 }
 
-function limitedValue(name: KindName, { fields }: Expirable): string | undefined {
-  const kind: Kind = KINDS[name];
-  const value = kind.expiresBy === undefined ? undefined : fields?.[kind.expiresBy];
-  return typeof value === 'string' ? value : undefined;
+function classOf(kind: KindName, { fields }: Expirable): string | undefined {
+  return expiryClass(kind, (field) => fields?.[field]);
 }

@@ -1,6 +1,7 @@
 import { createHash } from 'node:crypto';
 import type { Topic } from '../event-log/event-log.js';
 import type { Document, Fields, FieldValue, Place, StoredDocument, Write } from './document.js';
+import { classFields, expiryClass } from './expiry-class.js';
 import { KINDS, type Kind, type KindName } from './kinds.js';
 import type { SmileObject } from './smile.js';
 
@@ -96,9 +97,8 @@ export function bodyOf(write: Write): SmileObject {
 
 /** What tells of a keyed event where it stands, what it is, and when it expires. */
 export function pointerBodyOf(write: Write & { readonly op: 'create' }): SmileObject {
-  const { expiresBy = '' }: Kind = KINDS[write.kind];
-  const { [expiresBy]: value } = write.fields;
-  return { ...placed(write), hash: write.hash, fields: { [expiresBy]: value } };
+  const fields = Object.fromEntries(classFields(write.kind).map((field) => [field, write.fields[field]]));
+  return { ...placed(write), hash: write.hash, fields };
 }
 
 function placed({ org, id, place }: Write) {
@@ -121,8 +121,8 @@ export function isAt(stored: Pick<Stored, 'partition' | 'offset' | 'ordinal'>, p
 /** Whether a document with these fields, which the log took at this time, has expired. */
 export function hasExpired(kind: KindName, limits: Limits, fields: Fields, time: number): boolean {
   if (limits.size === 0) return false;
-  const { expiresBy = '' }: Kind = KINDS[kind];
-  const limit = limits.get(fields[expiresBy] as string);
+  const name = expiryClass(kind, (field) => fields[field]);
+  const limit = name === undefined ? undefined : limits.get(name);
   return limit !== undefined && time < limit;
 }
 

@@ -1,5 +1,6 @@
 import { isMonthly } from './elasticsearch-names.js';
-import { KINDS, KINDS_VERSION, type Kind, type KindName } from './kinds.js';
+import { classFields } from './expiry-class.js';
+import { KIND_NAMES, KINDS, KINDS_VERSION, type Kind, type KindName } from './kinds.js';
 
 /** Changes when the layout here or that of the documents does, or the kinds do; then a new generation must be filled. */
 export const MAPPING_VERSION = `1.${KINDS_VERSION}`;
@@ -74,8 +75,7 @@ function fieldsOf(kind: Kind): object {
 
 /** Pointers are read by their identifier; only a sweep looks for those of what has expired. */
 export function keysIndex({ replicas }: IndexSettings): object {
-  const expiresBy = Object.values(KINDS as Readonly<Record<string, Kind>>).flatMap((kind) => kind.expiresBy ?? []);
-  const fields = Object.fromEntries(expiresBy.map((field) => [field, KEYWORD]));
+  const fields = Object.fromEntries(KIND_NAMES.flatMap(classFields).map((field) => [field, KEYWORD]));
   return {
     settings: { number_of_shards: 1, number_of_replicas: replicas, refresh_interval: '-1' },
     mappings: {

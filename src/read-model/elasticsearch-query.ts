@@ -3,6 +3,7 @@ import { type Elasticsearch, ElasticsearchFault } from './elasticsearch-client.j
 import { type Limits, type Stored, termField } from './elasticsearch-document.js';
 import { LONGEST_TERM } from './elasticsearch-mapping.js';
 import { isMonthly } from './elasticsearch-names.js';
+import { expiryField, valueOfClass } from './expiry-class.js';
 import { KINDS, type Kind, type KindName } from './kinds.js';
 import type { Filter, SearchQuery } from './search.js';
 
@@ -74,22 +75,33 @@ function exactly(field: string, value: string | number): Query {
 
 /** What has expired, of what the filters let through. Equal limits share a condition. */
 function expired(kind: KindName, filters: readonly Filter[], limits: Limits): Query[] {
-  const { expiresBy = '' }: Kind = KINDS[kind];
-  const only = filters.flatMap((one) => (one.field === expiresBy && one.op === '=' ? [one.value] : []))[0];
-  const valuesOf = new Map<number, string[]>();
-  for (const [value, limit] of limits) {
-    if (limit <= 0 || (only !== undefined && only !== value)) continue;
-    const values = valuesOf.get(limit);
-    if (values) values.push(value);
-    else valuesOf.set(limit, [value]);
+  const by = expiryField(kind);
+  const only = filters.flatMap((one) => (one.field === by && one.op === '=' ? [one.value] : []))[0];
+  const classesOf = new Map<number, string[]>();
+  for (const [name, limit] of limits) {
+    if (limit <= 0 || (only !== undefined && only !== valueOfClass(kind, name))) continue;
+    const classes = classesOf.get(limit);
+    if (classes) classes.push(name);
+    else classesOf.set(limit, [name]);
   }
-  return [...valuesOf].map(([limit, values]) => expiredBefore(kind, values, limit));
+  return [...classesOf].map(([limit, classes]) => expiredBefore(kind, classes, limit));
 }
 
-/** What the log took before the instant, of these values of the field that the kind expires by. */
-export function expiredBefore(kind: KindName, values: readonly string[], limit: number): Query {
-  const { expiresBy = '' }: Kind = KINDS[kind];
-  return { bool: { filter: [{ terms: { [termField(expiresBy)]: values } }, { range: { time: { lt: limit } } }] } };
+/** What the log took before the instant, of these classes. */
+export function expiredBefore(kind: KindName, classes: readonly string[], limit: number): Query {
+  return { bool: { filter: [ofClasses(kind, classes), { range: { time: { lt: limit } } }] } };
+}
+
+function ofClasses(kind: KindName, classes: readonly string[]): Query {
+  const { expiresBy }: Kind = KINDS[kind];
+  if (!expiresBy) return NOTHING;
+  const { field, apart } = expiresBy;
+  const isApart = {
+    bool: { filter: [{ term: { [termField(field)]: apart.value } }, { term: { [termField(apart.field)]: apart.is } }] },
+  };
+  const values = { terms: { [termField(field)]: classes.filter((name) => name !== apart.name) } };
+  if (classes.includes(apart.name)) return { bool: { should: [isApart, values], minimum_should_match: 1 } };
+  return classes.includes(apart.value) ? { bool: { filter: [values], must_not: [isApart] } } : values;
 }
 
 export interface Hit {

@@ -16,6 +16,7 @@ import {
 import { isMonthly } from './elasticsearch-names.js';
 import { type Hit, matching, searchIn, typeOf } from './elasticsearch-query.js';
 import { replaced, type Served } from './elasticsearch-served.js';
+import { expires } from './expiry-class.js';
 import { KINDS, type Kind, type KindName } from './kinds.js';
 import type { Retention } from './read-model.js';
 import type { Cursor, Order, Page, SearchQuery } from './search.js';
@@ -29,7 +30,7 @@ export interface Reader {
 }
 
 export function limitsOf({ retention }: Pick<Reader, 'retention'>, kind: KindName, org: string): Limits {
-  return (KINDS[kind] as Kind).expiresBy === undefined ? new Map() : retention.limits(kind, org);
+  return !expires(kind) ? new Map() : retention.limits(kind, org);
 }
 
 /** As last written, searchable or not. */

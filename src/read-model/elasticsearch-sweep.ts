@@ -1,7 +1,8 @@
 import type { Target } from './elasticsearch-apply.js';
 import { bulk } from './elasticsearch-bulk.js';
 import { expiredBefore, type Hit, type Query, searchIn } from './elasticsearch-query.js';
-import { KIND_NAMES, KINDS, type Kind, type KindName } from './kinds.js';
+import { expires } from './expiry-class.js';
+import { KIND_NAMES, type KindName } from './kinds.js';
 import type { Retention } from './read-model.js';
 
 /** How many documents of which index. */
@@ -9,6 +10,9 @@ type Removed = ReadonlyMap<string, number>;
 
 /** So many conditions are looked for at once. */
 const CONDITIONS = 100;
+
+/** So many organizations stand in one condition. */
+const ORGANIZATIONS = 1000;
 
 /** So many documents are removed at once. */
 const SLICE = 1000;
@@ -21,7 +25,7 @@ const SLICE = 1000;
 export async function sweepDocuments(target: Target, retention: Retention, signal: AbortSignal): Promise<Removed> {
   const removed = new Map<string, number>();
   for (const kind of KIND_NAMES) {
-    if ((KINDS[kind] as Kind).expiresBy === undefined) continue;
+    if (!expires(kind)) continue;
     const conditions = conditionsOf(kind, retention);
     if (conditions.length > 0) await target.es.request('POST', `/${target.names.keys(target.generation)}/_refresh`);
     for (let start = 0; start < conditions.length; start += CONDITIONS) {
@@ -31,19 +35,26 @@ export async function sweepDocuments(target: Target, retention: Retention, signa
   return removed;
 }
 
-/** One for all values of an organization with the same limit. */
+/** One for all organizations that have the same classes with the same limit, as most have by default. */
 function conditionsOf(kind: KindName, retention: Retention): Query[] {
-  return [...retention.orgs(kind)].flatMap((org) => {
+  const groups = new Map<string, { readonly orgs: string[]; readonly expired: Query }>();
+  for (const org of retention.orgs(kind)) {
     const limits = [...retention.limits(kind, org)].filter(([, limit]) => limit > 0);
-    return [...Map.groupBy(limits, ([, limit]) => limit)].map(([limit, values]) => {
-      const expired = expiredBefore(
-        kind,
-        values.map(([value]) => value),
-        limit,
-      );
-      return { bool: { filter: [{ term: { org } }, expired] } };
-    });
-  });
+    for (const [limit, entries] of Map.groupBy(limits, ([, limit]) => limit)) {
+      const classes = entries.map(([name]) => name);
+      const key = JSON.stringify([limit, ...classes]);
+      const group = groups.get(key) ?? { orgs: [], expired: expiredBefore(kind, classes, limit) };
+      groups.set(key, group);
+      group.orgs.push(org);
+    }
+  }
+  return [...groups.values()].flatMap(({ orgs, expired }) =>
+    slices(orgs, ORGANIZATIONS).map((some) => ({ bool: { filter: [{ terms: { org: some } }, expired] } })),
+  );
+}
+
+function slices<Item>(items: readonly Item[], size: number): Item[][] {
+  return Array.from({ length: Math.ceil(items.length / size) }, (_, n) => items.slice(n * size, (n + 1) * size));
 }
 
 async function sweepMatching(

@@ -5,6 +5,7 @@ import type { Spot } from './embedded-marks.js';
 import { shardsOf } from './embedded-schema.js';
 import type { KindTable } from './embedded-table.js';
 import { type RowsBehind, rowsBehind, type Walker, walk } from './embedded-walk.js';
+import { valueOfClass } from './expiry-class.js';
 
 /** Rows that are looked at in one go, so that others get their turn in between. */
 const SLICE = 500;
@@ -79,9 +80,12 @@ export async function countTable(
       if (!db.isOpen) return undefined;
     }
   }
-  const hidden = table.marks.hidden(org);
-  const counts = [...table.tally.of(org)].map(([value, count]) => [value, count - (hidden.get(value) ?? 0)] as const);
-  return new Map(counts.filter(([, count]) => count > 0));
+  const counts = table.tally.of(org);
+  for (const [name, hidden] of table.marks.hidden(org)) {
+    const value = valueOfClass(table.name, name);
+    counts.set(value, (counts.get(value) ?? 0) - hidden);
+  }
+  return new Map([...counts].filter(([, count]) => count > 0));
 }
 
 /** Whether all expired documents are counted. */

@@ -1,5 +1,5 @@
 import type { DatabaseSync } from 'node:sqlite';
-import type { Document, OutcomeCode, StoredDocument, Write } from './document.js';
+import type { Document, Fields, OutcomeCode, StoredDocument, Write } from './document.js';
 import { type Expiry, hasExpired, type Limits } from './embedded-expiry.js';
 import { Marks } from './embedded-marks.js';
 import {
@@ -16,6 +16,7 @@ import {
 } from './embedded-row.js';
 import { type Tally, tallyOf } from './embedded-tally.js';
 import type { WalkedRow } from './embedded-walk.js';
+import { expiryClass, valueOfClass } from './expiry-class.js';
 import type { KindName } from './kinds.js';
 
 type Create = Write & { readonly op: 'create' };
@@ -27,7 +28,6 @@ type Create = Write & { readonly op: 'create' };
 export class KindTable {
   readonly marks: Marks;
   readonly tally: Tally;
-  private readonly expiresBy: string;
   private readonly countBy: string;
   /** Asked for once a transaction. */
   private readonly limits = new Map<string, Limits>();
@@ -39,9 +39,8 @@ export class KindTable {
     readonly name: KindName,
     private readonly expiry: Expiry,
   ) {
-    const { expiresBy = '', countBy = '' } = kindOf(name);
-    if (expiresBy !== '' && expiresBy !== countBy) throw new Error(`${name} does not count by what it expires by`);
-    this.expiresBy = expiresBy;
+    const { expiresBy, countBy = '' } = kindOf(name);
+    if (expiresBy && expiresBy.field !== countBy) throw new Error(`${name} does not count by what it expires by`);
     this.countBy = countBy;
     this.marks = new Marks(db, name);
     this.tally = tallyOf(db, name);
@@ -58,10 +57,10 @@ export class KindTable {
   private create(write: Create): OutcomeCode {
     const { org, id, place } = write;
     const limits = this.limitsOf(org);
-    if (hasExpired(limits, write.fields[this.expiresBy], place.time)) return 'applied';
+    if (hasExpired(limits, this.classOf(write.fields), place.time)) return 'applied';
     if (this.insert(write)) return 'applied';
     const row = this.statements.select.get(org, id);
-    if (row && hasExpired(limits, fieldIn(row, this.expiresBy), Number(row.time))) {
+    if (row && hasExpired(limits, this.classOfRow(row), Number(row.time))) {
       this.delete(org, row);
       this.insert(write);
       return 'applied';
@@ -75,7 +74,7 @@ export class KindTable {
     if (!row) return undefined;
     const document = documentOf(this.name, org, row);
     const limits = this.expiry.limits(this.name, org);
-    const gone = row.deleted || hasExpired(limits, document.fields[this.expiresBy], document.place.time);
+    const gone = row.deleted || hasExpired(limits, this.classOf(document.fields), document.place.time);
     return gone ? undefined : document;
   }
 
@@ -84,7 +83,7 @@ export class KindTable {
     const { org, place } = write;
     const found = this.statements.rowid.get(org, write.id);
     const row = found && this.read(Number(found.rowid));
-    const expired = write.op !== 'delete' && hasExpired(this.limitsOf(org), write.fields[this.expiresBy], place.time);
+    const expired = write.op !== 'delete' && hasExpired(this.limitsOf(org), this.classOf(write.fields), place.time);
     if (expired && row && isWhole(this.name, row) && !isAtPlace(row, place)) return;
     if (row) this.delete(org, row);
     if (!expired) this.insert(write);
@@ -101,7 +100,7 @@ export class KindTable {
   sweepAway(org: string, shard: string, rows: readonly WalkedRow[]): void {
     for (const { rowid, value, offset, ordinal } of rows) {
       this.statements.delete.run(rowid);
-      this.tally.add(org, value, -1);
+      this.tally.add(org, valueOfClass(this.name, value), -1);
       this.marks.deleted(org, shard, value, [offset, ordinal]);
     }
   }
@@ -133,8 +132,8 @@ export class KindTable {
     if (write.op === 'delete') return true;
     const { org, place, fields } = write;
     this.tally.add(org, fields[this.countBy], 1);
-    const value = fields[this.expiresBy];
-    if (typeof value === 'string') this.marks.inserted(org, shardOf(place), value, [place.offset, place.ordinal]);
+    const name = this.classOf(fields);
+    if (name !== undefined) this.marks.inserted(org, shardOf(place), name, [place.offset, place.ordinal]);
     return true;
   }
 
@@ -146,9 +145,17 @@ export class KindTable {
       return;
     }
     this.tally.add(org, fieldIn(row, this.countBy), -1);
-    const value = fieldIn(row, this.expiresBy);
+    const name = this.classOfRow(row);
     const spot = [Number(row.offset), Number(row.ordinal)] as const;
-    if (typeof value === 'string') this.marks.deleted(org, String(row.shard), value, spot);
+    if (name !== undefined) this.marks.deleted(org, String(row.shard), name, spot);
+  }
+
+  private classOf(fields: Fields): string | undefined {
+    return expiryClass(this.name, (field) => fields[field]);
+  }
+
+  private classOfRow(row: Row): string | undefined {
+    return expiryClass(this.name, (field) => fieldIn(row, field));
   }
 }
 

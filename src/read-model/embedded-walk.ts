@@ -1,9 +1,9 @@
 import type { DatabaseSync } from 'node:sqlite';
+import { classColumn } from './embedded-expiry.js';
 import { isBefore, type Spot } from './embedded-marks.js';
-import { column, kindOf } from './embedded-row.js';
 import type { KindName } from './kinds.js';
 
-/** Looks for the expired documents of one value, behind where it is. */
+/** Looks for the expired documents of one class, behind where it is. */
 export interface Walker {
   readonly value: string;
   readonly limit: number;
@@ -22,8 +22,7 @@ export interface WalkedRow {
 export type RowsBehind = (org: string, shard: string, spot: Spot) => Iterable<WalkedRow>;
 
 export function rowsBehind(db: DatabaseSync, kind: KindName): RowsBehind {
-  const value = column(kindOf(kind).expiresBy ?? '');
-  const statement = db.prepare(`SELECT rowid, "offset", ordinal, time, ${value} AS value FROM "${kind}"
+  const statement = db.prepare(`SELECT rowid, "offset", ordinal, time, ${classColumn(kind)} AS value FROM "${kind}"
     WHERE org = ? AND shard = ? AND ("offset", ordinal) > (?, ?) ORDER BY "offset", ordinal`);
   return (org, shard, spot) => statement.iterate(org, shard, ...spot) as Iterable<unknown> as Iterable<WalkedRow>;
 }

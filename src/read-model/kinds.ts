@@ -1,3 +1,5 @@
+import { DENIED, SERVICE_CONTEXT } from '../model/audit-event.js';
+
 /**
  * The kinds of documents and their filterable fields: the one description from which every adapter makes its tables,
  * indices or mappings. Changing it changes `KINDS_VERSION`, and the read model is rebuilt.
@@ -11,9 +13,24 @@ export interface Kind {
   readonly received: boolean;
   /** The field whose values `count` tells apart. */
   readonly countBy?: string;
-  /** The field whose values have a retention limit each, on the time of the document's record. */
-  readonly expiresBy?: string;
+  readonly expiresBy?: ExpiryClasses;
 }
+
+/** Which documents share a retention limit on the time of their records: those with the same value of a field, but for some. */
+interface ExpiryClasses {
+  /** The same as `countBy`. */
+  readonly field: string;
+  /** Documents with this value whose other field is this are a class of their own, under a name that is no value. */
+  readonly apart: {
+    readonly value: string;
+    readonly field: string;
+    readonly is: string;
+    readonly name: string;
+  };
+}
+
+/** The class of the denied attempts: the service records them in its own context, which is kept for ever otherwise. */
+export const DENIED_ATTEMPTS = 'svc/DENIED';
 
 export const KINDS_VERSION = 4;
 
@@ -69,7 +86,10 @@ export const KINDS = {
     sort: 'eventTime',
     received: true,
     countBy: 'contextName',
-    expiresBy: 'contextName',
+    expiresBy: {
+      field: 'contextName',
+      apart: { value: SERVICE_CONTEXT, field: 'resultStatus', is: DENIED, name: DENIED_ATTEMPTS },
+    },
   },
   org: VIEW,
   auditctx: VIEW,

@@ -131,8 +131,8 @@ export interface NextGeneration extends Generation {
  */
 export interface Retention {
   /**
-   * By value of the kind's `expiresBy` field: documents whose record the log took before this instant, in milliseconds,
-   * have expired. Values without an entry never expire.
+   * By class of the kind's `expiresBy`: documents whose record the log took before this instant, in milliseconds, have
+   * expired. Classes without an entry never expire.
    */
   limits(kind: KindName, org: string): ReadonlyMap<string, number>;
   /** The organizations that have a limit. */

@@ -38,6 +38,10 @@ function restore(...args: string[]): { code: number | null; stdout: string; stde
 }
 
 it('svc backup writes a file and its checksum, and the restore makes a data folder of it', async () => {
+  const query = { order: 'received', pageSize: '1000' };
+  // A cursor is sealed anew each time.
+  const listed = async (of: Org) => (await of.list(query)).text.replace(/&cursor=[^"]+/, '');
+  const before = await listed(org);
   const { code, stdout, stderr } = await backup();
   const sha256 = createHash('sha256').update(readFileSync(file)).digest('hex');
   expect([code, stdout]).toEqual([0, `${sha256}  log-backup.db\n`]);
@@ -50,8 +54,7 @@ it('svc backup writes a file and its checksum, and the restore makes a data fold
   expect([restored.code, restored.stdout]).toEqual([0, '']);
   expect(restored.stderr).toContain('audit/0: 200, control/0: 1');
   const again = await startService({ dataDir: join(folder, 'data') });
-  const query = { order: 'received', pageSize: '1000' };
-  expect((await at(again, org).list(query)).text).toBe((await org.list(query)).text);
+  expect(await listed(at(again, org))).toBe(before);
   await again.remove();
 });
 

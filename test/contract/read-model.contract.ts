@@ -1,3 +1,4 @@
+import { apartCases } from './read-model.apart.js';
 import { applyCases } from './read-model.apply.js';
 import { byteCases } from './read-model.bytes.js';
 import { expiredCreationCases } from './read-model.expired.js';
@@ -37,6 +38,7 @@ export function readModelContract(
     describe('generations', () => generationCases(given));
     describe('the seal of the live generation', () => sealCases(given));
     describe('retention', () => retentionCases(given));
+    describe('retention of denied attempts', () => apartCases(given));
     describe('creation and retention', () => expiredCreationCases(given));
     describe('sweep', () => sweepCases(given));
     describe('scan and strays', () => scanCases(given));

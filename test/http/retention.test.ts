@@ -1,11 +1,12 @@
 import { setTimeout as delay } from 'node:timers/promises';
-import { type Api, at, type Event, linkOf, newOrg, type Org, pointers, type Refusal } from '../support/api.js';
+import { Api, at, type Event, linkOf, newOrg, type Org, pointers, type Refusal } from '../support/api.js';
 import { startService, type TestService } from '../support/service.js';
 
 interface Context {
   readonly kind: string;
   readonly name: string;
   readonly retentionDays: number | null;
+  readonly deniedRetentionDays?: number | null;
   readonly count: number;
   readonly version?: number;
 }
@@ -97,9 +98,71 @@ describe('the settings of an audit context', () => {
   });
 
   test('are refused for the context that the service keeps for ever, and for a name that cannot be', async () => {
-    expect((await put({ retentionDays: 1 }, { context: 'svc' })).status).toBe(403);
+    const svc = await put<Refusal>({ retentionDays: 1 }, { context: 'svc' });
+    expect([svc.status, pointers(svc)]).toEqual([400, ['/deniedRetentionDays', '/retentionDays']]);
     expect((await put({ retentionDays: 1 }, { context: '-no' })).status).toBe(400);
     expect((await context('none')).status).toBe(404);
+  });
+});
+
+describe('the retention of denied attempts', () => {
+  test('is 30 days, is set in the context of the service, and is recorded', async () => {
+    const { body } = await context('svc');
+    expect(body).toMatchObject({ retentionDays: null, deniedRetentionDays: 30 });
+    const { status, body: changed } = await put({ ...body, deniedRetentionDays: 90 }, { context: 'svc' });
+    expect([status, changed]).toEqual([
+      200,
+      expect.objectContaining({ retentionDays: null, deniedRetentionDays: 90, version: 1 }),
+    ]);
+    expect((await context('svc')).body).toMatchObject({ deniedRetentionDays: 90 });
+    const { items } = (await org.list({ contextName: 'svc', resourceType: 'auditctx' })).body;
+    expect(items.map(({ action }) => action?.data)).toEqual([
+      { before: null, after: expect.objectContaining({ deniedRetentionDays: 90 }) },
+    ]);
+  });
+
+  test.each([
+    [{ deniedRetentionDays: 6 }, ['/deniedRetentionDays']],
+    [{ deniedRetentionDays: 36_501 }, ['/deniedRetentionDays']],
+    [{ retentionDays: 30, deniedRetentionDays: 30 }, ['/retentionDays']],
+    [{ retentionDays: null }, ['/deniedRetentionDays']],
+  ])('is refused as %j, naming the place', async (body, places) => {
+    expect(pointers(await put<Refusal>(body, { context: 'svc' }))).toEqual(places);
+  });
+
+  test('cannot be set in another context', async () => {
+    const answer = await put<Refusal>({ retentionDays: 30, deniedRetentionDays: 30 });
+    expect([answer.status, pointers(answer)]).toEqual([400, ['/deniedRetentionDays']]);
+  });
+
+  test('hides denied attempts after 30 days, from a rebuilt read model too, and no other event of the service', async () => {
+    const path = `/org/${org.name}/serviceaccount`;
+    await org.api.post(path, { name: 'robot' });
+    const { body } = await org.api.post<{ key: string }>(`${path}/robot/-addKey`, { description: 'a test' });
+    const requestId = `denied-${org.name}`;
+    await new Api(service.url, body.key).get(path, { 'x-request-id': requestId });
+    const denied = async () => (await org.list({ contextName: 'svc', resultStatus: 'DENIED' })).body.items;
+    while ((await denied()).length === 0) await delay(20);
+    const [event] = await denied();
+    const all = (await context('svc')).body.count;
+
+    stopped = Date.parse(event?.receivedTime ?? '') + 30 * DAY - 1;
+    expect(await denied()).toHaveLength(1);
+    stopped += 60_001;
+    const check = async () => {
+      expect(await denied()).toEqual([]);
+      expect((await org.event(event?.id ?? '')).status).toBe(404);
+      expect((await org.list({ contextName: 'svc' })).body.items).toHaveLength(all - 1);
+      expect((await context('svc')).body.count).toBe(all - 1);
+    };
+    await check();
+    const { dataDir } = service;
+    await service.loseReadModel();
+    service = await startService({ clock, dataDir });
+    org = at(service, org);
+    await check();
+    ahead = clock.now() - Date.now();
+    stopped = undefined;
   });
 });
 

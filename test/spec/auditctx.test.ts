@@ -1,5 +1,12 @@
 import fc from 'fast-check';
-import { type AuditContextState, decideSetRetention, type SetRetention, servedFrom } from '../../src/model/auditctx.js';
+import {
+  type AuditContextSettings,
+  type AuditContextState,
+  decideSetRetention,
+  deniedServedFrom,
+  type SetRetention,
+  servedFrom,
+} from '../../src/model/auditctx.js';
 import type { ControlEvent } from '../../src/model/control-events.js';
 import { AT, given } from './decider.js';
 
@@ -94,6 +101,57 @@ describe('setting the retention of an audit context', () => {
           const [event] = decideSetRetention(read, { ...command, ...to(days), at });
           if (event?.type === 'auditctx-retention-set') state = event.data;
           if (state) expect(servedFrom(state, now)).toBeGreaterThanOrEqual(hidden);
+        }
+      }),
+    );
+  });
+});
+
+describe('setting the retention of denied attempts', () => {
+  const MINUTE = 60_000;
+  const minute = (ms: number) => Math.floor(ms / MINUTE) * MINUTE;
+  const toDenied = (deniedRetentionDays: number | null) => ({
+    name: 'svc',
+    revise: (settings: AuditContextSettings) => ({ ...settings, deniedRetentionDays }),
+  });
+  const decided = (state: AuditContextState | undefined, days: number | null, at: string) => {
+    const read = Object.assign(() => state as never, { all: () => [], keysOf: () => [] });
+    const [event] = decideSetRetention(read, { ...command, ...toDenied(days), at });
+    return event?.type === 'auditctx-retention-set' ? event.data : state;
+  };
+
+  it('is 30 days without a setting, to the minute', () => {
+    expect(deniedServedFrom(undefined, AT_MS + 59_999)).toBe(minute(AT_MS + 59_999) - 30 * DAY);
+  });
+
+  it('keeps all other events of the context for ever', () => {
+    expect(decided(undefined, 60, AT)).toMatchObject({ retentionDays: null, hiddenBefore: 0, deniedRetentionDays: 60 });
+  });
+
+  it('changes nothing when it is the default already', () => {
+    expect(decided(undefined, 30, AT)).toBeUndefined();
+  });
+
+  it('keeps hidden what the default has hidden by then', () => {
+    const state = decided(undefined, null, AT);
+    expect(deniedServedFrom(state, AT_MS + 100 * DAY)).toBe(minute(AT_MS) - 30 * DAY);
+  });
+
+  it('never shows again what was hidden once, whatever is set later', () => {
+    const step = fc.record({
+      days: fc.option(fc.integer({ min: 7, max: 400 })),
+      after: fc.integer({ min: 0, max: 200 * DAY }),
+    });
+    fc.assert(
+      fc.property(fc.array(step, { minLength: 1, maxLength: 12 }), (steps) => {
+        let state: AuditContextState | undefined;
+        let now = AT_MS;
+        let hidden = 0;
+        for (const { days, after } of steps) {
+          now += after;
+          hidden = Math.max(hidden, deniedServedFrom(state, now));
+          state = decided(state, days, new Date(now).toISOString());
+          expect(deniedServedFrom(state, now)).toBeGreaterThanOrEqual(hidden);
         }
       }),
     );

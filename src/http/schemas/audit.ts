@@ -1,7 +1,8 @@
 import { ref } from '../documented.js';
-import { MOST_RETENTION_DAYS } from '../dto/auditctx.js';
+import { LEAST_DENIED_DAYS, MOST_RETENTION_DAYS } from '../dto/auditctx.js';
 import { array, count, map, object, readBefore, text, time, uuid } from './parts.js';
 
+const deniedRetentionDays = { type: ['integer', 'null'], minimum: LEAST_DENIED_DAYS, maximum: MOST_RETENTION_DAYS };
 const retentionDays = { type: ['integer', 'null'], minimum: 1, maximum: MOST_RETENTION_DAYS };
 
 /** What is published and what is read of it. `event` is the shape of a publication's members. */
@@ -54,20 +55,22 @@ export function auditSchemas(event: Record<string, object>): Record<string, Reco
         id: uuid,
         name: text,
         retentionDays,
+        deniedRetentionDays,
         count,
         version: { type: 'integer', minimum: 1 },
         created: time,
         lastModified: time,
         links: array(ref('Link')),
       },
-      ['id', 'version', 'created', 'lastModified'],
+      ['id', 'version', 'created', 'lastModified', 'deniedRetentionDays'],
     ),
-    AuditContextReplacement: object({ ...readBefore, kind: { const: 'auditctx' }, name: text, count, retentionDays }, [
-      ...Object.keys(readBefore),
-      'kind',
-      'name',
-      'count',
-    ]),
+    AuditContextReplacement: {
+      ...object({ ...readBefore, kind: { const: 'auditctx' }, name: text, count, retentionDays, deniedRetentionDays }, [
+        ...Object.keys(readBefore),
+        ...['kind', 'name', 'count', 'retentionDays', 'deniedRetentionDays'],
+      ]),
+      anyOf: [{ required: ['retentionDays'] }, { required: ['deniedRetentionDays'] }],
+    },
     AuditContextList: object({
       kind: { const: 'list' },
       itemKind: { const: 'auditctx' },
