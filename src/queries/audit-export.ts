@@ -10,7 +10,7 @@ import { BEGINNING, Cursors, type Scope } from './cursor.js';
 
 /** A page is in memory twice while it is sent: as events, and as what waits for the client. */
 const PAGE_SIZE = 500;
-const PAGE_BYTES = 1024 * 1024;
+const PAGE_BYTES = 256 * 1024;
 
 export interface ExportPage {
   /** JSON texts of the events. */

@@ -49,6 +49,14 @@ afterAll(async () => {
   removeCompiled();
 });
 
+async function restart(): Promise<void> {
+  await child.end('SIGTERM');
+  child = spawnService(compiledMain(), dataDir, { CONTROL_ROOT_KEY: ROOT_KEY });
+  url = await child.listening;
+  slow = new Org(url, slow.name, slow.key);
+  other = new Org(url, other.name, other.key);
+}
+
 async function newOrg(name: string): Promise<Org> {
   const { body } = await new Api(url, ROOT_KEY).post<OrgBody>('/org', { name });
   return new Org(url, name, body.key);
@@ -92,6 +100,8 @@ onLinux.each([
 ])(
   '%s that 16 clients do not read cost little memory, and no other tenant its pace',
   async (name, path) => {
+    // What was published before left garbage; this is about what is read.
+    await restart();
     const alone = await p99(HELD_MS / 4);
     for (let client = 0; client < CLIENTS; client += 1) await neverReads(path());
     let most = 0;
