@@ -39,7 +39,12 @@ const numbered = (count: number) => Array.from({ length: count }, (_, index) => 
 /** The lines that the service's own export of the same has. */
 async function expected(query: Record<string, string> = {}): Promise<string> {
   const { text } = await org.api.get(withQuery(`${org.audit}/-export`, query));
-  return text.slice(0, text.lastIndexOf('{"kind":"exportend"'));
+  return withoutExports(text.slice(0, text.lastIndexOf('{"kind":"exportend"')));
+}
+
+/** Exports are recorded themselves: one that is going on may show the record of its own begin. */
+function withoutExports(text: string): string {
+  return text.replace(/^.*"action":\{"type":"export.*\n/gm, '');
 }
 
 describe('svc audit export', () => {
@@ -48,7 +53,7 @@ describe('svc audit export', () => {
     await org.publish('{"resource":{"name":"exact","data":{"n":12345678901234567890123,"t":"\\u2028é\u202e"}}}');
     const { code, stdout, stderr } = await exporting();
     expect([code, stderr]).toEqual([0, 'exported 458\n']);
-    expect(stdout).toBe(await expected());
+    expect(withoutExports(stdout)).toBe(await expected());
     expect(stdout).toContain('12345678901234567890123');
   });
 
@@ -56,7 +61,7 @@ describe('svc audit export', () => {
     await org.bulk(numbered(450));
     const { code, stdout, stderr } = await exporting('--file', file);
     expect([code, stdout, stderr]).toEqual([0, '', 'exported 457\n']);
-    expect(readFileSync(file, 'utf8')).toBe(await expected());
+    expect(withoutExports(readFileSync(file, 'utf8'))).toBe(await expected());
     expect(readdirSync(join(file, '..'))).toEqual(['events.ndjson']);
   });
 
@@ -129,7 +134,7 @@ describe('an export that breaks off', () => {
     const second = await exporting('--file', file, '--resume');
     expect([second.code, second.stderr]).toEqual([0, 'exported 907\n']);
     expect(seen.length - asked).toBe(3);
-    expect(readFileSync(file, 'utf8')).toBe(await expected());
+    expect(withoutExports(readFileSync(file, 'utf8'))).toBe(await expected());
     expect(readdirSync(join(file, '..'))).toEqual(['events.ndjson']);
   });
 
@@ -146,7 +151,7 @@ describe('an export that breaks off', () => {
     writeFileSync(`${file}.part`, 'half an ev', { flag: 'a' });
     state.broken = false;
     expect((await exporting('--file', file, '-v', '--resume')).code).toBe(0);
-    expect(readFileSync(file, 'utf8')).toBe(await expected());
+    expect(withoutExports(readFileSync(file, 'utf8'))).toBe(await expected());
   });
 
   it('is not resumed with other options, and begins anew where there is nothing to go on with', async () => {
