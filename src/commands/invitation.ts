@@ -113,8 +113,9 @@ export class InviteUsersHandler implements ICommandHandler<InviteUsers> {
   ): Promise<string | ControlError> {
     const invitation = invitationOf(events, email);
     if (!invitation) {
+      const isMember = 'a user with this address is a member already';
       // Of a retry: the address may as well have been refused a letter at first.
-      return new ControlError('conflict', 'a user with this address is a member already, or was not invited at first');
+      return new ControlError('conflict', isRetry ? `${isMember}, or was not invited at first` : isMember);
     }
     const { org, id, group, expires, codeHash } = invitation;
     if (codeHash !== keyHash(code)) {

@@ -137,6 +137,7 @@ export class InvitationController {
         'already_exists',
         'quota_exceeded',
         'idempotency_conflict',
+        'rate_limited',
         'state_unconfirmed',
         ...CHANGE_ERRORS,
       ],
