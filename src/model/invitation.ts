@@ -5,11 +5,11 @@ import { missingFor, NOBODY, refusalOf } from './grants.js';
 import { type GroupState, groupLink, joined } from './group.js';
 import { keyIssued } from './key.js';
 import { endAfter } from './key-life.js';
-import { linkTo } from './links.js';
+import { linkTo, parseLink } from './links.js';
 import { checkPrecondition, type Precondition } from './precondition.js';
 import { ControlRefusal } from './refusal.js';
 import { auditIds, begun, type Occasion, type ResourceEvent } from './resource.js';
-import { groupStream, invitationStream, userStream } from './streams.js';
+import { groupStream, invitationStream, serviceAccountStream, userStream } from './streams.js';
 import { INVITED_IDP, type UserState, userLink } from './user.js';
 
 const INVITATION_DAYS = 7;
@@ -26,10 +26,11 @@ export interface InvitationState {
   readonly group?: string;
   readonly groupId?: string;
   /**
-   * Link of who sent it, and so gives what joining gives. Absent where it was sent before this was recorded: such an
-   * invitation makes a user, but gives nothing.
+   * Link of who sent it, and so gives what joining gives, and its id: one that is made anew under the link is another.
+   * Either is absent if the invitation was sent before it was recorded: such an invitation makes a user, but gives nothing.
    */
   readonly inviter?: string;
+  readonly inviterId?: string;
   readonly codeHash: string;
   readonly expires: string;
   readonly version: number;
@@ -58,6 +59,7 @@ export interface InviteUsers extends Occasion {
 export function decideInviteUsers(read: Read, command: InviteUsers): ControlEvent[] {
   const { org, invited, at, granter } = command;
   const group = command.group === undefined ? undefined : joinableGroup(read, org, command.group);
+  const sender = granter !== null && senderOf(read, granter);
   const nextId = auditIds(command);
   const events = invited.flatMap(({ email, codeHash }): ControlEvent[] => {
     if (read(userStream(org, email))) return [];
@@ -66,7 +68,7 @@ export function decideInviteUsers(read: Read, command: InviteUsers): ControlEven
       org,
       email,
       ...(group && { group: group.name, groupId: group.id }),
-      ...(granter !== null && { inviter: granter }),
+      ...sender,
       codeHash,
       expires: new Date(Date.parse(at) + INVITATION_DAYS * DAY_MS).toISOString(),
     };
@@ -80,6 +82,18 @@ export function decideInviteUsers(read: Read, command: InviteUsers): ControlEven
   if (granter !== null) refuseInviting(read, command, granter, group);
   // Which invitations an address has is read from all of the organization.
   return [...events, authzChanged(org)];
+}
+
+function senderOf(read: Read, inviter: string): Pick<InvitationState, 'inviter' | 'inviterId'> {
+  const inviterId = idAt(read, inviter);
+  return { inviter, ...(inviterId !== undefined && { inviterId }) };
+}
+
+/** The id of the user or service account that is there under the link. */
+function idAt(read: Read, link: string): string | undefined {
+  const { org = '', kind, ref = '' } = parseLink(link) ?? {};
+  if (kind === 'serviceaccount') return read(serviceAccountStream(org, ref))?.id;
+  return kind === 'user' ? read(userStream(org, ref))?.id : undefined;
 }
 
 /** Refuses what the acceptances would be refused, as far as it is known before the users choose their names. */
@@ -179,16 +193,28 @@ function newUser(
 /** The inviter must still be allowed to invite, and to give what joining gives. The user learns only whom to ask. */
 function refuseAcceptance(
   read: Read,
-  { org, inviter }: InvitationState,
+  { org, inviter, inviterId }: InvitationState,
   group: GroupState | undefined,
   events: readonly ControlEvent[],
 ): void {
-  const needed = inviter === undefined ? [] : neededToInvite(org, group);
-  if (!missingFor(read, org, inviter ?? NOBODY, events, needed)) return;
+  if (inviter === undefined || inviterId === undefined) {
+    if (missingFor(read, org, NOBODY, events)) throw fromBeforeUpgrade(org);
+    return;
+  }
+  const isSame = idAt(read, inviter) === inviterId;
+  if (isSame && !missingFor(read, org, inviter, events, neededToInvite(org, group))) return;
   throw new ControlRefusal(
     'forbidden',
     'who sent the invitation may not give any more what it promises, or what joining would give; ' +
       `ask an administrator of ${org} for another invitation`,
+  );
+}
+
+function fromBeforeUpgrade(org: string): ControlRefusal {
+  return new ControlRefusal(
+    'forbidden',
+    'the invitation was sent before an upgrade of the service and does not say who sent it, so it cannot give ' +
+      `what joining would give; ask an administrator of ${org} to send it again`,
   );
 }
 

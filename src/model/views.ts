@@ -8,7 +8,16 @@ export type ViewKind = Exclude<keyof States, 'key' | 'authz'>;
 export type View = Readonly<Record<string, unknown>>;
 
 /** What the service itself needs, and nobody sees. */
-const INTERNAL = ['org', 'codeHash', 'groupId', 'inviter', 'hiddenBefore', 'deniedHiddenBefore', 'superusers'];
+const INTERNAL = [
+  'org',
+  'codeHash',
+  'groupId',
+  'inviter',
+  'inviterId',
+  'hiddenBefore',
+  'deniedHiddenBefore',
+  'superusers',
+];
 
 /** The resource as callers see it, in every answer alike. */
 export function viewOf<Kind extends ViewKind>(kind: Kind, state: States[Kind], read: Read): View {
