@@ -40,7 +40,6 @@ const ON_BOTH_STORES = [
   'invitations',
   'json-bodies',
   'keys-shown-again',
-  'keys-shown-to',
   'list-bytes',
   'last-used',
   'list-filters',

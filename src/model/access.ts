@@ -161,7 +161,30 @@ export class AccessRules {
     return kind === 'user' ? this.read(userStream(this.org, ref)) : undefined;
   }
 
-  private candidateOf(user: UserState): Candidate {
+  /**
+   * Whether the user has the permission on itself. It looks only into the groups that policies give that permission, not
+   * into all that the user may match: cheap enough to ask of every user.
+   */
+  hasOnItself(user: UserState, permission: PermissionName): boolean {
+    const self = linkTo(this.org, 'user', user.email);
+    return this.policies.some(({ targetKind, target, targetLinks, bindings }) => {
+      if (targetKind !== 'user' && targetKind !== '*') return false;
+      if (target !== 'all' && !targetLinks?.includes(self)) return false;
+      return bindings.some(
+        ({ permissions, principalLinks }) =>
+          implied('user', permissions).includes(permission) &&
+          principalLinks.some((link) => link === self || this.isIn(user, self, link)),
+      );
+    });
+  }
+
+  private isIn(user: UserState, link: string, groupLink: string): boolean {
+    const group = this.groups.get(groupLink);
+    return group !== undefined && (group.memberLinks.includes(link) || isMatched(group, this.candidateOf(user)));
+  }
+
+  /** What queries look at. */
+  candidateOf(user: UserState): Candidate {
     const groups = this.groupsByMember.get(linkTo(this.org, 'user', user.email)) ?? [];
     return memberCandidate(this.org, viewOf('user', user, this.read), (group) =>
       groups.some(({ name }) => name === group),

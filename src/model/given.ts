@@ -43,10 +43,19 @@ function holders(policy: PolicyDocument, kind: TargetKind): ReadonlyMap<Permissi
 
 /** Whether the policy gives more to this principal than it did. */
 export function isGivenMore(before: PolicyDocument | undefined, after: PolicyDocument, principal: string): boolean {
+  return newlyGivenTo(before, after, principal).length > 0;
+}
+
+/** What a policy gives to this principal that it did not give to it before. */
+export function newlyGivenTo(
+  before: PolicyDocument | undefined,
+  after: PolicyDocument,
+  principal: string,
+): readonly Given[] {
   const bindings = after.bindings
     .filter(({ principalLinks }) => principalLinks.includes(principal))
     .map(({ permissions }) => ({ permissions, principalLinks: [principal] }));
-  return newlyGiven(before, { ...after, bindings }).length > 0;
+  return newlyGiven(before, { ...after, bindings });
 }
 
 export function kindsOf({ targetKind }: PolicyDocument): readonly TargetKind[] {

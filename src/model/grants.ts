@@ -1,13 +1,14 @@
-import { AccessRules, type PolicyBinding } from './access.js';
-import { canonicalJson } from './canonical-json.js';
+import { AccessRules } from './access.js';
 import type { ControlEvent, Read } from './control-events.js';
-import { type Given, kindsOf, newlyGiven, strongestFirst, targetsOf } from './given.js';
+import { type Given, newlyGiven } from './given.js';
 import type { GroupState } from './group.js';
+import { givenTo, missingOf } from './held.js';
 import { linkTo, parseLink } from './links.js';
-import { selfSetTerms } from './member-query.js';
+import { isQueryNew, selfSetTerms } from './member-query.js';
 import { permissionsOn, type TargetKind } from './permission.js';
 import { ControlRefusal, type Missing } from './refusal.js';
 import type { Occasion } from './resource.js';
+import { refuseSelfTagged } from './self-tagged.js';
 import { readAfter } from './state-after.js';
 import { authzStream, groupStream, policyStream } from './streams.js';
 
@@ -16,7 +17,8 @@ export const NOBODY = '';
 
 /**
  * Throws `forbidden` when the events of a change would give anybody a permission that the granter does not have on the
- * same resources, by the same permission or by `manage`. Every decision that can give something calls it with all its
+ * same resources, by the same permission or by `manage`, and `validation_failed` when somebody would get one by a tag that
+ * it can set on itself. Every decision that can give something calls it with all its
  * events: it compares the state before them with the state after them, so it does not matter how something is given.
  */
 export function refuseGrants(
@@ -28,6 +30,7 @@ export function refuseGrants(
   const rules = rulesOf(read, org);
   const missing = missingForEvents(read, rules, org, granter, events);
   if (missing) throw lacking(missing, rules, org, granter, 'which this change would give');
+  refuseSelfTagged(read, rules, { org, granter }, events);
 }
 
 /** Throws `forbidden` when a key of the principal would let the granter do what it may not do itself. */
@@ -89,9 +92,7 @@ function missingForEvents(
 function isWidened(before: GroupState | undefined, after: GroupState): boolean {
   const known = new Set(before?.memberLinks);
   if (after.memberLinks.some((link) => !known.has(link))) return true;
-  return (
-    after.memberQuery !== undefined && canonicalJson(after.memberQuery) !== canonicalJson(before?.memberQuery ?? null)
-  );
+  return isQueryNew(before?.memberQuery, after.memberQuery);
 }
 
 /** What is lacking where the events make a user match the query of a group that policies name. */
@@ -161,28 +162,6 @@ function usersConcerned(
 function exclusive(one: readonly string[], other: readonly string[]): readonly string[] {
   const [first, second] = [new Set(one), new Set(other)];
   return [...one.filter((link) => !second.has(link)), ...other.filter((link) => !first.has(link))];
-}
-
-/** What policies give to a user, group or service account by its own name. */
-function givenTo(rules: AccessRules, link: string): readonly Given[] {
-  return rules
-    .bindingsOf(link)
-    .flatMap(({ policy, permissions }: PolicyBinding) =>
-      kindsOf(policy).map((kind) => ({ kind, permissions, targets: targetsOf(policy) })),
-    );
-}
-
-function missingOf(rules: AccessRules, granter: string, given: readonly Given[]): Missing | undefined {
-  for (const { kind, permissions, targets } of given) {
-    for (const permission of strongestFirst(kind).filter((name) => permissions.includes(name))) {
-      const reach = rules.reach(granter, kind, permission);
-      if (reach === 'all') continue;
-      if (targets === 'all') return { kind, permission };
-      const target = targets.find((link) => !reach.has(link));
-      if (target !== undefined) return { kind, permission, target };
-    }
-  }
-  return undefined;
 }
 
 function lacking(missing: Missing, rules: AccessRules, org: string, granter: string, why: string): ControlRefusal {

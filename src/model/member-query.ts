@@ -1,5 +1,7 @@
-import type { QuerySpec, Term } from './query.js';
+import { canonicalJson } from './canonical-json.js';
+import { type Candidate, matches, type QuerySpec, type Term } from './query.js';
 import type { Fault } from './refusal.js';
+import { isBuiltinTag } from './resource.js';
 
 /** Who is a member of a group besides those that are linked: whoever matches at the moment. */
 export interface MemberQuery {
@@ -37,6 +39,30 @@ export function selfSetReason(query: MemberQuery | undefined): string | undefine
   const [first] = selfSetTerms(query);
   if (!first) return undefined;
   return `must not be this group: its memberQuery reads ${first.name}, which members set themselves; let it use ${ALLOWED}`;
+}
+
+/** Whether there is a query, and it is not the one that there was. */
+export function isQueryNew(before: MemberQuery | undefined, after: MemberQuery | undefined): boolean {
+  return after !== undefined && canonicalJson(after) !== canonicalJson(before ?? null);
+}
+
+/** Whether any term reads a tag that editors of a user can set. */
+export function readsTags({ spec: { terms = [] } }: MemberQuery): boolean {
+  return terms.some(readsTag);
+}
+
+/** Whether the user matches, and might not with other tags. */
+export function isMatchedByTags({ spec }: MemberQuery, user: Candidate): boolean {
+  const { match, terms = [] } = spec;
+  const others = terms.filter((term) => !readsTag(term));
+  if (others.length === terms.length || !matches(spec, user)) return false;
+  return match !== 'any' || !matches({ match, terms: others }, user);
+}
+
+/** Tags of the service itself are set by nobody else. */
+function readsTag({ tag, property = '' }: Term): boolean {
+  const name = tag ?? (property.startsWith('tags.') ? property.slice('tags.'.length) : undefined);
+  return name !== undefined && !isBuiltinTag(name);
 }
 
 const ALLOWED = `${GIVEN_BY_OTHERS.join(', ')}, a tag or rel group`;

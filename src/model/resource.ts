@@ -64,13 +64,17 @@ export function revised<State extends Resource>(before: State, after: State, at:
 
 const BUILTIN_PREFIX = 'svc/';
 
+export function isBuiltinTag(name: string): boolean {
+  return name.startsWith(BUILTIN_PREFIX);
+}
+
 /**
  * Tags of this prefix are the service's own: a change may repeat them, and alter none. Throws `builtin_tag`, naming those
  * that it would.
  */
 export function refuseBuiltinTags(tags: Resource['tags'], before: Resource['tags'] = {}): void {
   const names = new Set([...Object.keys(tags), ...Object.keys(before)]);
-  const altered = [...names].filter((name) => name.startsWith(BUILTIN_PREFIX) && tags[name] !== before[name]);
+  const altered = [...names].filter((name) => isBuiltinTag(name) && tags[name] !== before[name]);
   if (altered.length === 0) return;
   throw new ControlRefusal(
     'builtin_tag',

@@ -274,8 +274,7 @@ describe('denied attempts that are not recorded one by one', () => {
     ]);
     expect(events.at(-1)).toMatchObject({
       resource: { type: 'org', name: 'globex' },
-      context: { org: 'globex', name: 'svc', publisher: { keyId: 'service' } },
-      subject: { name: 'service' },
+      context: { org: 'globex', name: 'svc' },
       result: { status: 'DENIED' },
     });
     await denied.close();

@@ -177,6 +177,31 @@ describe('a group', () => {
   });
 });
 
+test('a user does not get in by a tag that it set on itself before a policy named the group', async () => {
+  const [group, email] = [fresh('ops'), `${fresh('self')}@example.com`];
+  const outsiders = await resources('group').get('outsiders');
+  await resources('group').patch('outsiders', { memberQuery: null });
+  const user = await newUser(admin, mailbox, email);
+  const self = new Org(service.url, ORG, user.body.key);
+  const policy = (targetKind: string, permission: string, principal: string, targets: object) =>
+    resources('policy').create({
+      name: fresh('policy'),
+      ...{ targetKind, ...targets, bindings: [{ permissions: [permission], principalLinks: [principal] }] },
+    });
+  expect((await policy('user', 'edit', link('user', email), { targetLinks: [link('user', email)] })).status).toBe(201);
+  const memberQuery = { kind: 'user', spec: { terms: [{ tag: 'crew', value: 'ops' }] } };
+  await resources('group').create({ name: group, memberQuery });
+  expect((await resources('user', self).patch(email, { tags: { crew: 'ops' } })).status).toBe(200);
+  const naming = () => policy('auditctx', 'manage', link('group', group), { target: 'all' });
+  const answer = await naming();
+  expect([answer.status, pointers(answer)]).toEqual([400, ['/bindings/0/principalLinks/0']]);
+  expect(answer.text).toContain(`(${email}); take the tag from them`);
+  expect((await resources('user').patch(email, { tags: { crew: null } })).status).toBe(200);
+  expect((await naming()).status).toBe(201);
+  refused(await resources('user', self).patch(email, { tags: { crew: 'ops' } }), 'lacks "manage" on every auditctx');
+  await resources('group').patch('outsiders', { memberQuery: outsiders.body.memberQuery } as never);
+});
+
 describe('a key', () => {
   const addKey = (who: Org, name: string) => who.api.post<Refusal>(`${SELF(name)}/-addKey`, { description: 'mine' });
 
@@ -266,6 +291,30 @@ describe('an invitation', () => {
       const boss = await newUser(admin, mailbox, `${fresh('boss')}@example.com`, { group: 'superusers' });
       const invitation = await inviting(new Org(service.url, ORG, boss.body.key));
       expect((await resources('user').delete(boss.body.email)).status).toBe(204);
+      refused(await accepting(invitation), `ask an administrator of ${ORG}`);
+    }));
+
+  test('is refused at its acceptance when another account has the name of the inviter', () =>
+    withoutOutsiders(async () => {
+      const [name, group] = [fresh('onboard'), fresh('devs')];
+      await resources('group').create({ name: group });
+      const onboard = async () => {
+        expect((await resources('serviceaccount').create({ name })).status).toBe(201);
+        for (const [targetKind, permission] of [
+          ['user', 'invite'],
+          ['group', 'edit'],
+        ] as const) {
+          const bindings = [{ permissions: [permission], principalLinks: [SELF(name)] }];
+          const made = await resources('policy').create({ name: fresh('policy'), targetKind, target: 'all', bindings });
+          expect(made.status).toBe(201);
+        }
+        return admin.api.post<{ key: string }>(`${SELF(name)}/-addKey`, { description: 'first' });
+      };
+      const { body } = await onboard();
+      const invitation = await inviting(new Org(service.url, ORG, body.key), group);
+      expect((await resources('serviceaccount').delete(name)).status).toBe(204);
+      refused(await accepting(invitation), `ask an administrator of ${ORG}`);
+      await onboard();
       refused(await accepting(invitation), `ask an administrator of ${ORG}`);
     }));
 

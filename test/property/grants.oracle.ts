@@ -31,12 +31,12 @@ interface Person {
   readonly tags: Readonly<Record<string, string>>;
 }
 
-/** All that a state says; `named` puts another full name in the place of the one that a user has. */
+/** All that a state says; `instead` puts another full name or other tags in the place of those that a user has. */
 export class Oracle {
   constructor(
     private readonly read: Read,
     private readonly org: string,
-    private readonly named: Readonly<Record<string, string>> = {},
+    private readonly instead: Readonly<Record<string, Partial<Omit<Person, 'email'>>>> = {},
   ) {}
 
   principals(): string[] {
@@ -71,7 +71,7 @@ export class Oracle {
     const user = this.read.all('user', this.org).find(({ email }) => `/org/${this.org}/user/${email}` === principal);
     if (!user || !group.memberQuery) return false;
     const { match = 'all', terms = [] } = group.memberQuery.spec;
-    const person = { email: user.email, name: this.named[user.email] ?? user.name, tags: user.tags };
+    const person = { email: user.email, name: user.name, tags: user.tags, ...this.instead[user.email] };
     const held = terms.map((term) => this.holds(term, person, principal));
     if (match === 'all') return !held.includes(false);
     return match === 'any' ? held.includes(true) : !held.includes(true);

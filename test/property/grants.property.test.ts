@@ -6,7 +6,7 @@ import { recordOf } from '../spec/decider.js';
 import { type Decision, ORG, occasion } from '../spec/past.js';
 import { seeded } from './arbitraries.js';
 import { beyond, Oracle, type Reach, together, within } from './grants.oracle.js';
-import { BEGINNING, decisionOf, type Step, step } from './grants.walk.js';
+import { BEGINNING, decisionOf, type Step, step, TAGS } from './grants.walk.js';
 
 const ADMIN = `/org/${ORG}/serviceaccount/admin`;
 
@@ -17,8 +17,8 @@ const seen = new Map<string, { accepted: number; forbidden: number; other: numbe
 class World {
   private readonly fold = emptyFold();
   private made = 0;
-  /** By invitation: who sent it, as the test itself remembers. */
-  private readonly inviters = new Map<string, string>();
+  /** By invitation: who sent it, as the test itself remembers, and the id that it had. */
+  private readonly inviters = new Map<string, { readonly link: string; readonly id: string | undefined }>();
 
   constructor() {
     for (const decide of BEGINNING) this.apply(decide);
@@ -65,11 +65,26 @@ class World {
   /** Who gives what the events give: of an acceptance, who had sent the invitation. */
   private giverOf(events: readonly ControlEvent[], caller: string): string {
     for (const event of events) {
-      if (event.type === 'invitation-created') this.inviters.set(event.data.id, caller);
-      if (event.type === 'invitation-deleted' && event.action === 'accept')
-        return this.inviters.get(event.data.id) ?? ADMIN;
+      if (event.type === 'invitation-created') {
+        this.inviters.set(event.data.id, { link: caller, id: this.idOf(caller) });
+      }
+      if (event.type === 'invitation-deleted' && event.action === 'accept') return this.senderOf(event.data.id);
     }
     return caller;
+  }
+
+  /** Nobody, if the name of the sender is another's by now. */
+  private senderOf(invitation: string): string {
+    const sent = this.inviters.get(invitation);
+    if (!sent) return ADMIN;
+    return this.idOf(sent.link) === sent.id ? sent.link : 'nobody';
+  }
+
+  private idOf(link: string): string | undefined {
+    const read = readFold(this.fold);
+    const user = read.all('user', ORG).find(({ email }) => link === `/org/${ORG}/user/${email}`);
+    const account = read.all('serviceaccount', ORG).find(({ name }) => link === `/org/${ORG}/serviceaccount/${name}`);
+    return (user ?? account)?.id;
   }
 
   /** Throws where a step gave anybody what its giver did not have. */
@@ -81,6 +96,7 @@ class World {
       const gained = beyond(after.reach(principal), allowed);
       if (gained.length > 0) throw new Error(`${step.what} by ${caller} gave ${principal} ${gained.join(', ')}`);
     }
+    this.judgeTags(before, events);
     const isAcceptance = events.some(({ type }) => type === 'user-created');
     for (const event of events) {
       if (event.type === 'key-issued' && !isAcceptance) {
@@ -90,9 +106,25 @@ class World {
     }
   }
 
+  /** Throws where a user who may edit itself gained by its tags from a step that was not about a user. */
+  private judgeTags(before: Taken['before'], events: readonly ControlEvent[]): void {
+    if (events.some(({ type }) => type === 'user-created' || type === 'user-edited')) return;
+    const after = this.oracle;
+    for (const { email } of readFold(this.fold).all('user', ORG)) {
+      const link = `/org/${ORG}/user/${email}`;
+      const had = before.get(link) ?? new Set();
+      const gained = new Set(beyond(after.reach(link), had));
+      if (gained.size === 0 || !within(new Set([`user edit ${link}`]), had)) continue;
+      for (const tags of TAGS) {
+        const otherwise = new Oracle(readFold(this.fold), ORG, { [email]: { tags } }).reach(link);
+        expect([link, tags, beyond(gained, together(otherwise, had))]).toEqual([link, tags, []]);
+      }
+    }
+  }
+
   private judgeAcceptance(user: { readonly email: string }, events: readonly ControlEvent[], given: Reach): void {
     const link = `/org/${ORG}/user/${user.email}`;
-    const renamed = new Oracle(readFold(this.fold), ORG, { [user.email]: 'Somebody else' });
+    const renamed = new Oracle(readFold(this.fold), ORG, { [user.email]: { name: 'Somebody else' } });
     expect(renamed.reach(link)).toEqual(this.oracle.reach(link));
     expect([...given]).toContain('user invite all');
     for (const event of events) {

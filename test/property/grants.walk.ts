@@ -76,7 +76,7 @@ const QUERIES: readonly (MemberQuery['spec'] & object)[] = [
   { terms: [{ property: 'name', value: 'Boss' }] },
   { match: 'none', terms: [{ property: 'name', value: 'Ann' }] },
 ];
-const TAGS: readonly Record<string, string>[] = [{}, { team: 'red' }, { team: 'blue' }, { team: 'green' }];
+export const TAGS: readonly Record<string, string>[] = [{}, { team: 'red' }, { team: 'blue' }, { team: 'green' }];
 
 const query = (n = 0): MemberQuery => ({ kind: 'user', fetch: 'items', spec: pick(QUERIES, n) });
 
@@ -92,6 +92,7 @@ export const BEGINNING: readonly Decision[] = [
   policy('p-two', [link('group', 'ops')], [link('user', 'ben@x.org'), link('user', 'cem@y.org')]),
   granted('p-three', 'user', ['invite'], [link('serviceaccount', 'ci')]),
   granted('p-four', 'group', ['edit'], [link('serviceaccount', 'ci'), link('serviceaccount', 'deploy')]),
+  granted('p-self', 'user', ['edit'], [link('user', 'cem@y.org')]),
   ...['new@x.org', 'dan@y.org'].map((email) => (read: Read) => inviting(read, email)),
 ];
 
