@@ -84,10 +84,13 @@ faultSuite('the read model of several processes', () => {
 
   async function digest(): Promise<string> {
     const hash = createHash('sha256');
-    for (const query of ['order=received&pageSize=1000', 'pageSize=1000', 'contextName=app&pageSize=500']) {
-      for await (const page of client.pages(`${LIST}?${query}`)) hash.update(page.text);
+    for (const query of ['contextName=app&order=received', 'contextName=app', 'contextName=svc&actionType=create']) {
+      // A rebuild is recorded itself, so the end of the log, where cursors go on, is another.
+      for await (const page of client.pages(`${LIST}?${query}&pageSize=1000`)) {
+        hash.update(page.text.replace(/cursor=[\w-]+/g, ''));
+      }
     }
-    for (const path of [`/org/${ORG}`, `${LIST}/auditctx`]) hash.update((await client.get(path)).text);
+    for (const path of [`/org/${ORG}`, `${LIST}/auditctx/app`]) hash.update((await client.get(path)).text);
     return hash.digest('hex');
   }
 
