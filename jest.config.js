@@ -40,6 +40,7 @@ const ON_BOTH_STORES = [
   'invitations',
   'json-bodies',
   'keys-shown-again',
+  'keys-shown-to',
   'list-bytes',
   'last-used',
   'list-filters',

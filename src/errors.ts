@@ -50,7 +50,7 @@ export const ERRORS = {
   },
   quota_exceeded: {
     when: 'The organization has as many resources of this kind as it may have; the message names the limit and its setting.',
-    remedy: 'Delete some, or have the operator raise the limit.',
+    remedy: 'Delete some, where that is possible, or have the operator raise the limit.',
   },
   builtin_resource: {
     when: 'The change would delete or hollow out what every organization has: a built-in group or policy, the last superuser.',
@@ -91,7 +91,7 @@ export const ERRORS = {
   rate_limited: {
     when: 'The organization sends more requests a second than `CONTROL_RATE_LIMIT` lets it, or has too many large reads waiting (`CONTROL_READS_PER_ORG`), at this process; or the key or invitation code is unknown, and more such have come from the address than `CONTROL_BAD_KEYS_PER_MINUTE` lets it. Each process counts for itself. In `errors` of an answer to `-invite`: the address (`CONTROL_MAIL_PER_ADDRESS`) or the organization (`CONTROL_MAIL_PER_ORG`) was sent as many letters as it may be; nothing is recorded for that address.',
     remedy:
-      'Retry after `Retry-After` (of a letter: `details.retryAfter`) seconds. Publish in bulk; read what was asked for before asking for more; check the key.',
+      'Retry after `Retry-After` (of a letter: `details.retryAfterSeconds`) seconds. Publish in bulk; read what was asked for before asking for more; check the key.',
   },
   too_many_connections: {
     when: 'The process has as many connections as it may have, in all (`CONTROL_MAX_CONNECTIONS`) or from this address (`CONTROL_MAX_CONNECTIONS_PER_ADDRESS`), and works for all of them. The connection is closed.',

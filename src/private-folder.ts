@@ -7,9 +7,14 @@ const OTHERS = 0o077;
 /** On a folder that everybody may write to, such as /tmp. */
 const STICKY = 0o1000;
 
+/** What the service keeps in the folder, with what SQLite keeps beside a database. */
+const DATA_FILE = /^((log|read-model)\.db(\.next)?(-wal|-shm|-journal)?|control\.snapshot|root\.key|service\.secret)$/;
+
 /**
  * Makes the folder, or takes the one that is there, for this user alone: 0700, and its files 0600, with a warning for what
- * was wider. Throws `StoreUnusable` where it cannot be made or is everybody's. Windows has no such modes.
+ * was wider. Throws `StoreUnusable` if it cannot be made, is everybody's, or has something other than a regular file under
+ * the name of a data file: what a link leads to is not in the folder, and would stay as open as it is. Windows has no such
+ * modes.
  */
 export function preparePrivateFolder(folder: string, logger: Logger): void {
   try {
@@ -19,17 +24,31 @@ export function preparePrivateFolder(folder: string, logger: Logger): void {
       cause: error,
     });
   }
+  const names = readdirSync(folder);
+  for (const name of names) {
+    if (DATA_FILE.test(name)) requireRegular(join(folder, name));
+  }
   if (process.platform === 'win32') return;
   const stats = statSync(folder);
   if ((stats.mode & STICKY) !== 0) {
     throw new StoreUnusable(`${folder}: is a folder for everybody; give CONTROL_DATA_DIR a folder of its own`);
   }
   close(folder, stats, logger);
-  for (const name of readdirSync(folder)) {
+  for (const name of names) {
     const path = join(folder, name);
     const file = lstatSync(path, { throwIfNoEntry: false });
     if (file?.isFile()) close(path, file, logger);
   }
+}
+
+function requireRegular(path: string): void {
+  const found = lstatSync(path, { throwIfNoEntry: false });
+  if (!found || found.isFile()) return;
+  const what = found.isSymbolicLink() ? 'is a link' : 'is not a regular file';
+  throw new StoreUnusable(
+    `${path}: ${what}, so the service cannot keep it from other users; move the file itself into the folder, ` +
+      'or let CONTROL_DATA_DIR name the folder that it is in',
+  );
 }
 
 function close(path: string, { mode }: Stats, logger: Logger): void {

@@ -28,6 +28,11 @@ export interface ControlCommand {
   readonly authority?: Authority | undefined;
   /** Pure; called again on fresh state whenever another command got in between. Throws `ControlRefusal`. */
   readonly decide: (read: Read) => ControlEvent[];
+  /**
+   * Judges a retry of a command that was applied before, whose answer is to be given again. Pure; throws `ControlRefusal`.
+   * Absent: whoever may ask may see the answer.
+   */
+  readonly judgeRetry?: ((read: Read, events: readonly ControlEvent[]) => void) | undefined;
 }
 
 export interface Applied {
@@ -96,7 +101,9 @@ export class CommandRunner {
     if (earlier) {
       // No record of this retry will be void, so it is the confirmed state that tells whether the caller may still see it.
       if (command.authority) await this.authorities.confirmed(command.authority);
-      return appliedAs(command, earlier);
+      const applied = appliedAs(command, earlier);
+      this.judgeRetry(command, applied);
+      return applied;
     }
     const decision = this.decide(command);
     if (decision instanceof ControlRefusal || decision.events.length === 0) return this.confirmed(command);
@@ -113,6 +120,14 @@ export class CommandRunner {
     // Another copy of a keyed request, or an earlier record of this one, may have come first.
     if (outcome) return appliedAs(command, outcome);
     throw new ControlError('outcome_unknown', 'the log did not say in time whether it has the change', { id });
+  }
+
+  private judgeRetry({ judgeRetry }: ControlCommand, { events }: Applied): void {
+    try {
+      judgeRetry?.(this.state.read, events);
+    } catch (error) {
+      throw error instanceof ControlRefusal ? errorOf(error) : error;
+    }
   }
 
   /**

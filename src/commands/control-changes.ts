@@ -7,7 +7,9 @@ import type { Authority } from '../model/authority.js';
 import { canonicalJson } from '../model/canonical-json.js';
 import type { ControlEvent, Read, States } from '../model/control-events.js';
 import type { Caller } from '../model/control-fold.js';
+import { parseLink } from '../model/links.js';
 import type { Occasion } from '../model/resource.js';
+import { serviceAccountStream, userStream } from '../model/streams.js';
 import { isFound, Waiters } from '../progress/waiters.js';
 import { CLOCK, CONFIG, IDS } from '../tokens.js';
 import { AppendsUnderWay } from './appends-under-way.js';
@@ -55,7 +57,17 @@ export class ControlChanges {
   /** Identifies the command of a request. */
   commandId({ org, by, idempotencyKey, request }: ChangeRequest): string {
     if (idempotencyKey === undefined) return this.ids.next();
-    return keyedId(request?.path ?? '', org, by.link ?? by.name, idempotencyKey);
+    const idOf = (asker: string) => keyedId(request?.path ?? '', org, asker, idempotencyKey);
+    // A version before this one knew who asks by the link: what it recorded is still found by a retry.
+    const former = idOf(by.link ?? by.name);
+    return this.state.knows(former) ? former : idOf(this.identityOf(by));
+  }
+
+  /** The principal's own id: one that is made again under the name of another is somebody else. */
+  private identityOf({ link, name }: Caller): string {
+    const { org = '', kind, ref = '' } = (link === undefined ? undefined : parseLink(link)) ?? {};
+    const stream = kind === 'user' ? userStream(org, ref) : serviceAccountStream(org, ref);
+    return this.state.read(stream)?.id ?? link ?? name;
   }
 
   /** Throws what `CommandRunner.run` throws. */
@@ -63,6 +75,7 @@ export class ControlChanges {
     change: ChangeRequest,
     decide: (read: Read, occasion: Occasion) => ControlEvent[],
     commandId = this.commandId(change),
+    judgeRetry?: (read: Read, occasion: Occasion, events: readonly ControlEvent[]) => void,
   ): Promise<Change> {
     const { org, by, authority, idempotencyKey, request } = change;
     const occasion = this.occasion(by.link);
@@ -74,6 +87,7 @@ export class ControlChanges {
       by,
       authority,
       decide: (read) => decide(read, occasion),
+      judgeRetry: judgeRetry && ((read, events) => judgeRetry(read, occasion, events)),
     });
     if (!position) return { commandId, events, searchable: true };
     const { syncTimeoutMs } = this.config;

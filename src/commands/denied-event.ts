@@ -3,7 +3,7 @@ import { timeOf } from '../ids.js';
 import type { Principal } from '../model/access.js';
 import { type AuditEvent, DENIED, recordedEvent, SERVICE_CONTEXT } from '../model/audit-event.js';
 import type { Gravity } from '../model/gravity.js';
-import { publisherOf } from '../model/publisher.js';
+import { publisherOf, SERVICE_PUBLISHER } from '../model/publisher.js';
 import { cutTo } from './cut.js';
 import type { DeniedSummary } from './denied-tally.js';
 
@@ -67,8 +67,8 @@ export function deniedSummaryEvent(org: string, summary: DeniedSummary, id: stri
     eventTime: postedTime,
     postedTime,
     requestId: id,
-    context: { org, name: SERVICE_CONTEXT, eventSource: 'control' },
-    subject: { name: SERVICE_CONTEXT },
+    context: { org, name: SERVICE_CONTEXT, eventSource: 'control', publisher: SERVICE_PUBLISHER },
+    subject: { name: SERVICE_PUBLISHER.keyId },
     action: { type: 'denied-attempts', data: { ...summary } },
     result: { ...RESULT, message: `${summary.unrecorded} more attempts were denied than are recorded one by one` },
   };

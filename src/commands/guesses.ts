@@ -105,7 +105,7 @@ export class Guesses {
 }
 
 function throttled(seconds: number): ControlError {
-  const message = `too many unknown keys or wrong codes from your address; check the key, and retry in ${seconds} s`;
+  const message = `too many unknown keys or wrong codes from your address or for this invitation; check the key or code, and retry in ${seconds} s`;
   return new ControlError('rate_limited', message, { retryAfterSeconds: seconds });
 }
 

@@ -119,7 +119,7 @@ export class InviteUsersHandler implements ICommandHandler<InviteUsers> {
     }
     const { org, id, group, expires, codeHash } = invitation;
     if (codeHash !== keyHash(code)) {
-      return new ControlError('conflict', 'the code cannot be sent again, because the root key was changed since');
+      return codeIsGone(invitationLink(org, id));
     }
     // Of a retry: it may have been accepted, revoked or replaced since.
     const isOpen = this.state.read(invitationStream(org, id)) !== undefined;
@@ -132,6 +132,14 @@ export class InviteUsersHandler implements ICommandHandler<InviteUsers> {
       throw error;
     }
   }
+}
+
+/** Of a retry. */
+function codeIsGone(invitation: string): ControlError {
+  const message =
+    'the invitation is recorded, but its code cannot be sent again, because the service secret was changed since; ' +
+    'invite the address again, without this Idempotency-Key';
+  return new ControlError('conflict', message, { invitation });
 }
 
 function invitationOf(events: readonly ControlEvent[], email: string): InvitationState | undefined {

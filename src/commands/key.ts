@@ -2,7 +2,7 @@ import { Inject } from '@nestjs/common';
 import { Command, CommandHandler, type ICommandHandler, type IQueryHandler, Query, QueryHandler } from '@nestjs/cqrs';
 import type { Config } from '../config.js';
 import { ControlError } from '../errors.js';
-import { decideAddKey, decideRemoveKey, type KeyHolder, type KeyState } from '../model/key.js';
+import { decideAddKey, decideRemoveKey, type KeyHolder, type KeyState, refuseShownKey } from '../model/key.js';
 import { linkTo } from '../model/links.js';
 import { memberLink } from '../model/principals.js';
 import { CONFIG } from '../tokens.js';
@@ -45,11 +45,16 @@ export class AddKeyHandler implements ICommandHandler<AddKey> {
     const commandId = this.changes.commandId(request);
     const key = request.idempotencyKey === undefined ? this.secrets.random() : this.secrets.derived(commandId);
     const askingKey = request.authority?.keyHash;
-    const limits = { ...(askingKey !== undefined && { askingKey }), ...(mostDays !== undefined && { mostDays }) };
+    const limits = {
+      holder,
+      ...(askingKey !== undefined && { askingKey }),
+      ...(mostDays !== undefined && { mostDays }),
+    };
     const { events, searchable } = await this.changes.make(
       request,
-      (read, occasion) => decideAddKey(read, { ...occasion, holder, ...wanted, ...limits, keyHash: keyHash(key) }),
+      (read, occasion) => decideAddKey(read, { ...occasion, ...wanted, ...limits, keyHash: keyHash(key) }),
       commandId,
+      (read, occasion, events) => refuseShownKey(read, { ...occasion, ...limits }, events),
     );
     return { state: this.secrets.issuedKey(events, key), searchable, key };
   }

@@ -39,9 +39,13 @@ export class LetterGate {
   }
 }
 
-function rateLimited(email: string, { bound, retryAfter }: TooManyLetters): ControlError {
+function rateLimited(email: string, { bound, retryAfterSeconds }: TooManyLetters): ControlError {
   const who = bound === 'perAddress' ? `${email} was sent` : 'the organization has sent';
-  return new ControlError('rate_limited', `${who} as many letters as it may be; invite again in ${retryAfter} s`, {
-    retryAfter,
-  });
+  return new ControlError(
+    'rate_limited',
+    `${who} as many letters as it may be; invite again in ${retryAfterSeconds} s`,
+    {
+      retryAfterSeconds,
+    },
+  );
 }

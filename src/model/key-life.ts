@@ -16,7 +16,7 @@ interface Asking extends Pick<Occasion, 'at' | 'granter'> {
   /** SHA-256, in hex. */
   readonly askingKey?: string;
   /** The longest life of a key; absent: no limit. */
-  readonly mostDays?: number;
+  readonly mostDays?: number | undefined;
 }
 
 /** The last instant at which a new key may end, and what says so. */

@@ -23,7 +23,7 @@ export interface KeyState {
   readonly lastUsed?: string;
 }
 
-interface KeyIssued {
+export interface KeyIssued {
   readonly type: 'key-issued' | 'key-revoked';
   readonly stream: `key/${string}`;
   readonly auditId: string;
@@ -118,6 +118,25 @@ export function decideAddKey(read: Read, command: AddKey): ControlEvent[] {
   const data = { id: id(0), org, principal, description, issued: at, ...(expires !== undefined && { expires }) };
   // Deleting the holder takes its keys along: the two may not pass each other unseen.
   return [keyIssued(keyHash, data, id(1)), authzChanged(org)];
+}
+
+/**
+ * Judges a retry that is to show a key again: as if the key were issued to whoever asks now. Throws `forbidden` if the
+ * caller does not hold what the principal holds by now, and `conflict` for a key that outlives the one that asks.
+ */
+export function refuseShownKey(
+  read: Read,
+  command: Omit<AddKey, 'description' | 'expires' | 'keyHash'>,
+  events: readonly ControlEvent[],
+): void {
+  const principal = keyHolderLink(read, command.holder);
+  refuseKeyFor(read, command.granter, principal);
+  const latest = latestEnd(read, principal, { ...command, mostDays: undefined });
+  const outlives = ({ expires }: KeyState) =>
+    expires === undefined || Date.parse(expires) > Date.parse(latest?.at ?? '');
+  if (latest && events.some((event) => event.type === 'key-issued' && outlives(event.data))) {
+    throw new ControlRefusal('conflict', `the key cannot be shown again to the key that asks: ${latest.because}`);
+  }
 }
 
 /** When the key ends. Throws `validation_failed` for an end that is past, or later than it may be. */

@@ -1,5 +1,5 @@
 import { authzChanged } from './authz.js';
-import type { ControlEvent, Read } from './control-events.js';
+import type { ControlEvent, Read, StreamName } from './control-events.js';
 import { type GroupState, groupLink, VIEWERS } from './group.js';
 import { type KeyState, keyIssued } from './key.js';
 import type { PolicyState } from './policy.js';
@@ -78,6 +78,15 @@ export function builtins(org: string, superusers: readonly string[], at: string,
   return [
     ...builtin(org, SUPERUSERS, 'May do everything', superusers, ['manage'], at, nextId),
     ...builtin(org, VIEWERS, 'May see everything', [], ['view', 'readAudit'], at, nextId),
+  ];
+}
+
+/** The streams of everything that is built into an organization. */
+export function builtinStreams(org: string): readonly StreamName[] {
+  const names = [SUPERUSERS, VIEWERS];
+  return [
+    serviceAccountStream(org, ADMIN),
+    ...names.flatMap((name) => [groupStream(org, name), policyStream(org, name)]),
   ];
 }
 

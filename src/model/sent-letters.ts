@@ -12,7 +12,7 @@ export interface MailLimits {
 /** Why a letter may not be sent now, and in how many seconds it may. */
 export interface TooManyLetters {
   readonly bound: keyof MailLimits;
-  readonly retryAfter: number;
+  readonly retryAfterSeconds: number;
 }
 
 /**
@@ -109,6 +109,6 @@ export class LetterBudget {
     if (times.length + passed < most) return undefined;
     // There is room for one more when all but `most - 1` are older than the window.
     const leaves = (times[times.length + passed - most] ?? this.now) + window;
-    return { bound, retryAfter: Math.max(1, Math.ceil((leaves - this.now) / 1_000)) };
+    return { bound, retryAfterSeconds: Math.max(1, Math.ceil((leaves - this.now) / 1_000)) };
   }
 }

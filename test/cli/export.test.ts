@@ -110,8 +110,9 @@ async function breaking(from: number) {
   const state = { broken: true };
   const { url, seen } = await scriptedServer(async (request, response, index) => {
     const headers = { authorization: request.headers.authorization ?? '' };
-    const text = await (await fetch(service.url + request.url, { headers })).text();
-    if (!state.broken || index < from) return answer(response, 200, text);
+    const answered = await fetch(service.url + request.url, { headers });
+    const text = await answered.text();
+    if (!state.broken || index < from) return answer(response, answered.status, text);
     response.writeHead(200, { 'content-length': String(text.length + 1) }).write(text.slice(0, -10));
     setTimeout(() => response.destroy(), 5);
   });
@@ -136,6 +137,25 @@ describe('an export that breaks off', () => {
     expect(seen.length - asked).toBe(3);
     expect(withoutExports(readFileSync(file, 'utf8'))).toBe(await expected());
     expect(readdirSync(join(file, '..'))).toEqual(['events.ndjson']);
+  });
+
+  it('says to begin anew when the service refuses the place where it stopped', async () => {
+    await org.bulk(numbered(500));
+    const { url, state } = await breaking(1);
+    env = { ...env, SVC_ENDPOINT: url };
+    expect((await exporting('--file', file)).code).toBe(1);
+    state.broken = false;
+    const place = readFileSync(`${file}.part.place`, 'utf8');
+    const ofAnotherVersion = place.replace(/cursor=[^&"]+/, 'cursor=AAAA');
+    expect(ofAnotherVersion).not.toBe(place);
+    writeFileSync(`${file}.part.place`, ofAnotherVersion);
+    const { code, stderr } = await exporting('--file', file, '--resume');
+    expect([code, stderr]).toEqual([1, expect.stringContaining('(invalid_cursor, ')]);
+    expect(stderr).toContain(`remove ${file}.part, and begin anew without --resume`);
+    expect(stderr).not.toContain('goes on from there');
+
+    rmSync(`${file}.part`);
+    expect((await exporting('--file', file)).stderr).toMatch(/^exported \d+\n$/);
   });
 
   it('by Ctrl-C ends with 130 and can be resumed; what was written behind the noted place is cut off', async () => {

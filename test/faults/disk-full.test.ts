@@ -120,7 +120,7 @@ const canMount = canMountTmpfs();
 
   beforeEach(async () => {
     dataDir = mkdtempSync(join(tmpdir(), 'control-disk-'));
-    mountTmpfs(dataDir, 'size=3m');
+    mountTmpfs(dataDir, 'size=3m,mode=0700');
     service = await startService({ dataDir, env: { CONTROL_SYNC_TIMEOUT_MS: '500' } });
     acme = await new Client(service.url, service.rootKey).org('acme');
     filled = await fill(acme);

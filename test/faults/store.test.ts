@@ -218,6 +218,6 @@ test('a log that is older than the read model is refused, and served once the op
 });
 
 test('a stopped service leaves each store as one file that can be copied', () => {
-  expect(readdirSync(whole.dataDir).sort()).toEqual(['log.db', 'read-model.db', 'root.key']);
+  expect(readdirSync(whole.dataDir).sort()).toEqual(['log.db', 'read-model.db', 'root.key', 'service.secret']);
   expect(join(whole.dataDir, 'log.db')).toBe(whole.log);
 });

@@ -53,7 +53,7 @@ const rounds = Array.from({ length: scaled(4, 10) }, (_, round) => round);
     const random = randomFor(`disk ${round}`);
     const size = random.whole(1_200, 4_000);
     const dataDir = mkdtempSync(join(tmpdir(), 'control-disk-'));
-    mountTmpfs(dataDir, `size=${size}k`);
+    mountTmpfs(dataDir, `size=${size}k,mode=0700`);
     try {
       const env = { CONTROL_SYNC_TIMEOUT_MS: '100' };
       const full = await startService({ dataDir, env });

@@ -1,4 +1,14 @@
-import { chmodSync, mkdirSync, mkdtempSync, readdirSync, rmSync, statSync, symlinkSync, writeFileSync } from 'node:fs';
+import {
+  chmodSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  statSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { pino } from 'pino';
@@ -68,6 +78,29 @@ test('what a link in the data folder leads to keeps its mode', async () => {
   symlinkSync(elsewhere, join(dataDir, 'link'));
   await startAndStop();
   expect(modeOf(elsewhere)).toBe('644');
+});
+
+test.each(['log.db', 'log.db-wal', 'read-model.db', 'control.snapshot', 'root.key', 'service.secret'])(
+  'a link in the place of %s is refused, and what it leads to stays as it is',
+  async (name) => {
+    mkdirSync(dataDir);
+    const elsewhere = join(parent, 'elsewhere');
+    writeFileSync(elsewhere, 'as it is');
+    chmodSync(elsewhere, 0o666);
+    symlinkSync(elsewhere, join(dataDir, name));
+    await expect(startService({ dataDir })).rejects.toThrow(`${join(dataDir, name)}: is a link`);
+    expect([modeOf(elsewhere), readFileSync(elsewhere, 'utf8')]).toEqual(['666', 'as it is']);
+    expect(readdirSync(dataDir)).toEqual([name]);
+  },
+);
+
+test('a link to nothing and a folder in the place of a data file are refused', async () => {
+  mkdirSync(dataDir);
+  symlinkSync(join(parent, 'nothing'), join(dataDir, 'log.db'));
+  await expect(startService({ dataDir })).rejects.toThrow('log.db: is a link');
+  rmSync(join(dataDir, 'log.db'));
+  mkdirSync(join(dataDir, 'read-model.db'));
+  await expect(startService({ dataDir })).rejects.toThrow('read-model.db: is not a regular file');
 });
 
 test('a folder for everybody is refused, and left as it is', async () => {

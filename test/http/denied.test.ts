@@ -274,7 +274,8 @@ describe('denied attempts that are not recorded one by one', () => {
     ]);
     expect(events.at(-1)).toMatchObject({
       resource: { type: 'org', name: 'globex' },
-      context: { org: 'globex', name: 'svc' },
+      context: { org: 'globex', name: 'svc', publisher: { keyId: 'service' } },
+      subject: { name: 'service' },
       result: { status: 'DENIED' },
     });
     await denied.close();

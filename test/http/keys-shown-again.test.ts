@@ -71,4 +71,26 @@ test('an added key is not shown again later either', async () => {
     expect([again.status, again.body.code]).toEqual([409, 'conflict']);
     expect((await new Api(service.url, first.body.key).get('/org/lost')).status).toBe(200);
   });
+
+  test('when it is lost, a retried invitation names the reason and the invitation that is recorded', async () => {
+    const { key } = (await createOrg('inviting')).body;
+    const invite = () =>
+      new Api(service.url, key).post<{ errors: Record<string, Refusal> }>(
+        '/org/inviting/user/-invite',
+        { emails: ['ann@example.com'] },
+        { 'idempotency-key': 'invite' },
+      );
+    expect((await invite()).status).toBe(200);
+    const { items } = (await new Api(service.url, key).get<{ items: { id: string }[] }>('/org/inviting/invitation'))
+      .body;
+    const invitation = `/org/inviting/invitation/${items[0]?.id}`;
+    await service.stop();
+    rmSync(join(service.dataDir, 'service.secret'));
+    service = await startService({ clock, dataDir: service.dataDir });
+    expect((await invite()).body.errors['ann@example.com']).toMatchObject({
+      code: 'conflict',
+      message: expect.stringContaining('the service secret was changed since; invite the address again'),
+      details: { invitation },
+    });
+  });
 });

@@ -51,7 +51,7 @@ test('an address gets five letters a day, whoever sends them; the next is neithe
   const refusal = body.errors['ann@example.com'];
   expect(refusal).toMatchObject({ status: 429, code: 'rate_limited' });
   expect(refusal?.message).toMatch(/^ann@example\.com was sent as many letters as it may be; invite again in \d+ s$/);
-  expect(Number(refusal?.details['retryAfter'])).toBeGreaterThan(23 * 60 * 60);
+  expect(Number(refusal?.details['retryAfterSeconds'])).toBeGreaterThan(23 * 60 * 60);
   expect(mailbox.mails).toHaveLength(6);
   expect(await invited(globex)).toEqual(['ann@example.com', 'bob@example.com']);
   // The letter before still counts: its invitation was not replaced.

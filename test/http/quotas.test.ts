@@ -6,8 +6,8 @@ let service: TestService;
 beforeAll(async () => {
   service = await startService({
     env: {
-      CONTROL_QUOTA_GROUPS: '4',
-      CONTROL_QUOTA_SERVICE_ACCOUNTS: '2',
+      CONTROL_QUOTA_GROUPS: '2',
+      CONTROL_QUOTA_SERVICE_ACCOUNTS: '1',
       CONTROL_QUOTA_INVITATIONS: '2',
       CONTROL_QUOTA_AUDIT_CONTEXTS: '1',
     },
@@ -25,7 +25,9 @@ test('one resource too many is 409 with the limit and its setting, and one less 
   const refused = await create('three');
   expect(refused.body).toMatchObject({
     code: 'quota_exceeded',
-    message: expect.stringContaining(`organization ${name} may have 4 groups (CONTROL_QUOTA_GROUPS)`),
+    message: expect.stringContaining(
+      `the limit of groups in organization ${name} is 2 (CONTROL_QUOTA_GROUPS); delete some, or`,
+    ),
   });
   await api.send('DELETE', `/org/${name}/group/one`);
   expect((await create('three')).status).toBe(201);
@@ -57,7 +59,8 @@ test('settings of audit contexts are limited, and those that are there can be ch
       'content-type': 'application/json',
     });
   expect((await set('app', 10)).status).toBe(200);
-  expect((await set('other', 10)).body).toMatchObject({ status: 409, code: 'quota_exceeded' });
+  const message = `the limit of audit contexts with settings in organization ${name} is 1 (CONTROL_QUOTA_AUDIT_CONTEXTS); ask the operator to raise it`;
+  expect((await set('other', 10)).body).toMatchObject({ status: 409, code: 'quota_exceeded', message });
   expect((await set('app', 20)).status).toBe(200);
 });
 

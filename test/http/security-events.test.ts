@@ -72,8 +72,11 @@ describe('an export', () => {
     await recorded('end-export');
     const next = lines(await org.api.get(`${org.audit}/-export?cursor=${first.at(-1).cursor}`));
     expect(next.slice(0, -1).map(({ action }) => action.type)).toEqual(['export', 'end-export']);
-    const events = (await org.list({ contextName: 'svc', actionType: 'export' })).body.items;
-    expect(events.map(({ action }) => dataOf(action).isContinued)).toEqual([true, false]);
+    const isContinued = await eventually(async () => {
+      const events = (await org.list({ contextName: 'svc', actionType: 'export' })).body.items;
+      return events.length < 2 ? undefined : events.map(({ action }) => dataOf(action).isContinued);
+    });
+    expect(isContinued).toEqual([true, false]);
   });
 
   test('that the client cuts is recorded as cut', async () => {

@@ -72,7 +72,9 @@ test('limits wrong codes of one invitation whoever sends them, and whether it ex
     guesses.begin({ guessed: 'code', address: `192.0.2.${n}`, invitation }).wrong();
   };
   times(10, (n) => guess(n, 'acme/one'));
-  expect(() => guess(11, 'acme/one')).toThrow('too many unknown keys or wrong codes');
+  expect(() => guess(11, 'acme/one')).toThrow(
+    'too many unknown keys or wrong codes from your address or for this invitation; check the key or code',
+  );
   expect(() => guess(11, 'acme/two')).not.toThrow();
 });
 

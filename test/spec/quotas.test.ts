@@ -27,15 +27,15 @@ const [ann, bob] = [user('ann@example.com'), user('bob@example.com')];
 describe('quotas', () => {
   it.each<[keyof typeof QUOTAS, number, readonly Decision[]]>([
     ['user', 1, [org, ...ann, ...bob]],
-    ['group', 3, [org, group('one'), group('two')]],
-    ['serviceaccount', 1, [org, account('one')]],
-    ['policy', 2, [org, policy('one', [], [])]],
+    ['group', 1, [org, group('one'), group('two')]],
+    ['serviceaccount', 1, [org, account('one'), account('two')]],
+    ['policy', 0, [org, policy('one', [], [])]],
     ['invitation', 1, [org, invited('ann@example.com'), invited('bob@example.com')]],
   ])('refuse one %s too many, and take as many as the limit says', (kind, most, decisions) => {
     const { setting, plural } = QUOTAS[kind];
     expect(refusal({ [kind]: most }, ...decisions)).toMatchObject({
       code: 'quota_exceeded',
-      message: `organization acme may have ${most} ${plural} (${setting}); delete some, or ask the operator to raise the limit`,
+      message: `the limit of ${plural} in organization acme is ${most} (${setting}); delete some, or ask the operator to raise it`,
     });
     expect(refusal({ [kind]: most + 1 }, ...decisions)).toBeUndefined();
   });
@@ -43,12 +43,19 @@ describe('quotas', () => {
   it('refuse an organization too many', () => {
     const events = past(org);
     const other = JSON.parse(JSON.stringify(events).replaceAll('acme', 'globex')) as ControlEvent[];
-    expect(judged({ org: 1 }, events, other)).toMatchObject({ code: 'quota_exceeded' });
+    expect(judged({ org: 1 }, events, other)).toMatchObject({
+      code: 'quota_exceeded',
+      message: 'the limit of organizations in the service is 1 (CONTROL_QUOTA_ORGS); ask the operator to raise it',
+    });
     expect(judged({ org: 2 }, events, other)).toBeUndefined();
   });
 
-  it('leave out what the service itself makes', () => {
-    expect(refusal({ group: 1, policy: 1, serviceaccount: 1 }, org)).toBeUndefined();
+  it('leave out what the service itself makes, also beside others', () => {
+    expect(refusal({ group: 0, policy: 0, serviceaccount: 0 }, org)).toBeUndefined();
+    const most = { group: 1, policy: 1, serviceaccount: 1 };
+    for (const one of [group('one'), policy('one', [], []), account('one')]) {
+      expect(refusal(most, org, one)).toBeUndefined();
+    }
   });
 
   it('refuse no change that leaves as many as there were, also above the limit', () => {

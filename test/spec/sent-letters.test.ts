@@ -12,7 +12,7 @@ describe('the budget of letters', () => {
     sent.note('acme', 'ann', 0);
     sent.note('globex', 'ann', HOUR);
     const day = 24 * HOUR;
-    expect(budget([sent], day - 2_000).take('ann')).toEqual({ bound: 'perAddress', retryAfter: 2 });
+    expect(budget([sent], day - 2_000).take('ann')).toEqual({ bound: 'perAddress', retryAfterSeconds: 2 });
     expect(budget([sent], day - 2_000).take('bob')).toBeUndefined();
     expect(budget([sent], day).take('ann')).toBeUndefined();
   });
@@ -20,7 +20,7 @@ describe('the budget of letters', () => {
   test('an organization sends its letters of an hour', () => {
     const sent = new SentLetters();
     for (const [n, email] of ['a', 'b', 'c'].entries()) sent.note('acme', email, n * 1_000);
-    expect(budget([sent], HOUR - 1_000).take('d')).toEqual({ bound: 'perOrg', retryAfter: 1 });
+    expect(budget([sent], HOUR - 1_000).take('d')).toEqual({ bound: 'perOrg', retryAfterSeconds: 1 });
     expect(budget([sent], HOUR - 1_000, 'globex').take('d')).toBeUndefined();
     expect(budget([sent], HOUR).take('d')).toBeUndefined();
   });

@@ -1,6 +1,6 @@
 import { Option } from 'clipanion';
 import { ApiCommand } from '../command.js';
-import { CliError, EXIT, Interrupted, UsageError } from '../failures.js';
+import { ApiError, CliError, EXIT, Interrupted, UsageError } from '../failures.js';
 import { AuditFilterCommand } from './audit-filters.js';
 
 /**
@@ -66,8 +66,15 @@ export class AuditExport extends AuditFilterCommand {
     return ExportFile.open(this.file, request, this.resume);
   }
 
+  #remedy(error: unknown): string[] {
+    if (this.file === undefined) return [];
+    const isPlaceRefused = error instanceof ApiError && error.body.code === 'invalid_cursor';
+    if (!isPlaceRefused) return ['the same command with --resume goes on from there'];
+    return [`the export cannot go on from there: remove ${this.file}.part, and begin anew without --resume`];
+  }
+
   #incomplete(error: unknown, count: number): unknown {
-    const remedy = this.file === undefined ? [] : ['the same command with --resume goes on from there'];
+    const remedy = this.#remedy(error);
     if (error instanceof Interrupted) {
       this.terminal.note([`stopped after ${count}`, ...remedy].join('; '));
       return error;
