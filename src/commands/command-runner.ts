@@ -52,8 +52,9 @@ type Decision = Pick<ControlRecord, 'events' | 'expected'>;
  * and let the log's order say whether it holds. Returns when the record is applied in this process's fold. The caller's
  * key and permissions are part of what a decision rests on: no record is applied after the log has taken them away.
  *
- * Throws the decision's refusal, `unauthenticated` or `forbidden` if the caller has lost what the command needs, `conflict` when others keep winning or the change is more than one record holds,
- * `idempotency_conflict`, `log_unavailable`, or `outcome_unknown`: then a retry with the same command id tells.
+ * Throws the decision's refusal, `unauthenticated` or `forbidden` if the caller has lost what the command needs,
+ * `conflict` when others keep winning or the change is more than one record holds, `idempotency_conflict`,
+ * `log_unavailable`, or `outcome_unknown`: then a retry with the same command id tells.
  */
 export class CommandRunner {
   private readonly queues = new Map<string, Promise<unknown>>();
@@ -131,8 +132,8 @@ export class CommandRunner {
   }
 
   /**
-   * What holds for all commands is checked here, on the state that the decision saw. All in one turn: what is folded later must not count among the
-   * versions that the decision rests on.
+   * What holds for all commands is checked here, on the state that the decision saw. All in one turn: what is folded
+   * later must not count among the versions that the decision rests on.
    */
   private decide(command: ControlCommand): Decision | ControlRefusal {
     const { read, expected } = trackedRead(this.state.fold);
