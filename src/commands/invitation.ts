@@ -13,6 +13,7 @@ import {
   type InvitationState,
   invitationLink,
 } from '../model/invitation.js';
+import { refuseRemovedKey } from '../model/key.js';
 import type { Precondition } from '../model/precondition.js';
 import { invitationStream } from '../model/streams.js';
 import { type UserState, userLink } from '../model/user.js';
@@ -214,6 +215,7 @@ export class AcceptInvitationHandler implements ICommandHandler<AcceptInvitation
       },
       (read, occasion) => decideAcceptInvitation(read, { ...occasion, ...accepted }),
       id,
+      (read, _occasion, events) => refuseRemovedKey(read, events),
     );
     this.secrets.requireShown(events, key);
     const [user] = events.flatMap((event) => (event.type === 'user-created' ? [event.data] : []));

@@ -4,11 +4,10 @@ import type { Clock } from '../clock.js';
 import { ControlError } from '../errors.js';
 import type { Ids } from '../ids.js';
 import type { ControlEvent } from '../model/control-events.js';
-import type { KeyIssued, KeyState } from '../model/key.js';
+import type { KeyState } from '../model/key.js';
 import { keyStream } from '../model/streams.js';
 import { ServiceSecret } from '../service-secret.js';
 import { CLOCK, IDS } from '../tokens.js';
-import { ControlState } from './control-state.js';
 
 /** Recognizable in logs and by secret scanners. */
 const PREFIX = 'svc_';
@@ -28,7 +27,6 @@ export class KeySecrets {
   constructor(
     @Inject(IDS) private readonly ids: Ids,
     private readonly secret: ServiceSecret,
-    private readonly state: ControlState,
     @Inject(CLOCK) private readonly clock: Clock,
   ) {}
 
@@ -62,12 +60,6 @@ export class KeySecrets {
     return state;
   }
 
-  private notShownBecause({ stream, data }: KeyIssued): string | undefined {
-    if (!this.state.read(stream)) return 'it was removed since';
-    const isLate = this.clock.now() - Date.parse(data.issued) > SHOWN_AGAIN_MS;
-    return isLate ? `it was issued more than ${SHOWN_AGAIN_MS / 60_000} minutes ago` : undefined;
-  }
-
   /**
    * A retry shows the key of the first answer, for ten minutes, or none. Throws `conflict`: the key that the first answer
    * showed stays good.
@@ -75,8 +67,10 @@ export class KeySecrets {
   requireShown(events: readonly ControlEvent[], key: string): void {
     const stream = keyStream(keyHash(key));
     const [issued] = events.flatMap((event) => (event.type === 'key-issued' && event.stream === stream ? [event] : []));
-    const reason = issued ? this.notShownBecause(issued) : 'the service derives keys from another secret by now';
-    if (reason === undefined) return;
+    if (issued && this.clock.now() - Date.parse(issued.data.issued) <= SHOWN_AGAIN_MS) return;
+    const reason = issued
+      ? `it was issued more than ${SHOWN_AGAIN_MS / 60_000} minutes ago`
+      : 'the service derives keys from another secret by now';
     const remedy = 'if nobody has it, remove it and have another issued';
     throw new ControlError('conflict', `the key cannot be shown again, because ${reason}; ${remedy}`);
   }

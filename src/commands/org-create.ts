@@ -3,6 +3,7 @@ import { Command, CommandHandler, type ICommandHandler } from '@nestjs/cqrs';
 import { type Ids, keyedId } from '../ids.js';
 import type { ControlEvent } from '../model/control-events.js';
 import type { Caller } from '../model/control-fold.js';
+import { refuseRemovedKey } from '../model/key.js';
 import { ADMIN, decideCreateOrg, type OrgState } from '../model/org.js';
 import { serviceAccountLink } from '../model/service-account.js';
 import { IDS } from '../tokens.js';
@@ -51,6 +52,7 @@ export class CreateOrgHandler implements ICommandHandler<CreateOrg> {
       change,
       (read, occasion) => decideCreateOrg(read, { ...occasion, name, description, tags, keyHash: keyHash(key) }),
       id,
+      (read, _occasion, events) => refuseRemovedKey(read, events),
     );
     this.secrets.requireShown(events, key);
     return { org: createdOrg(events), serviceAccount: serviceAccountLink(name, ADMIN), key, searchable };

@@ -1,4 +1,5 @@
 import { Command, CommandHandler, type ICommandHandler } from '@nestjs/cqrs';
+import { refuseRemovedKey } from '../model/key.js';
 import { decideRecoverOrg } from '../model/org-recover.js';
 import { type ChangeRequest, ControlChanges } from './control-changes.js';
 import type { IssuedKey } from './key.js';
@@ -25,6 +26,7 @@ export class RecoverOrgHandler implements ICommandHandler<RecoverOrg> {
       request,
       (read, occasion) => decideRecoverOrg(read, { ...occasion, org, keyHash: keyHash(key) }),
       commandId,
+      (read, _occasion, events) => refuseRemovedKey(read, events),
     );
     return { state: this.secrets.issuedKey(events, key), searchable, key };
   }

@@ -23,7 +23,7 @@ export interface KeyState {
   readonly lastUsed?: string;
 }
 
-export interface KeyIssued {
+interface KeyIssued {
   readonly type: 'key-issued' | 'key-revoked';
   readonly stream: `key/${string}`;
   readonly auditId: string;
@@ -120,6 +120,13 @@ export function decideAddKey(read: Read, command: AddKey): ControlEvent[] {
   return [keyIssued(keyHash, data, id(1)), authzChanged(org)];
 }
 
+/** Judges a retry that is to show a key again. Throws `conflict` when the key is not there any more. */
+export function refuseRemovedKey(read: Read, events: readonly ControlEvent[]): void {
+  if (events.every((event) => event.type !== 'key-issued' || read(event.stream))) return;
+  const remedy = 'have another issued';
+  throw new ControlRefusal('conflict', `the key cannot be shown again, because it was removed since; ${remedy}`);
+}
+
 /**
  * Judges a retry that is to show a key again: as if the key were issued to whoever asks now. Throws `forbidden` if the
  * caller does not hold what the principal holds by now, and `conflict` for a key that outlives the one that asks.
@@ -131,6 +138,7 @@ export function refuseShownKey(
 ): void {
   const principal = keyHolderLink(read, command.holder);
   refuseKeyFor(read, command.granter, principal);
+  refuseRemovedKey(read, events);
   const latest = latestEnd(read, principal, { ...command, mostDays: undefined });
   const outlives = ({ expires }: KeyState) =>
     expires === undefined || Date.parse(expires) > Date.parse(latest?.at ?? '');
