@@ -2,7 +2,7 @@ import type { Logger } from 'pino';
 import type { Clock } from './clock.js';
 import type { ClusterConfig } from './config-cluster.js';
 import type { Topic } from './event-log/event-log.js';
-import { KafkaEventLog } from './event-log/kafka.js';
+import { KafkaEventLog } from './event-log/kafka/event-log.js';
 import { LateEventLog } from './event-log/late.js';
 import { LogProgressFeed } from './progress/log-feed.js';
 import { ElasticsearchReadModel } from './read-model/elasticsearch.js';

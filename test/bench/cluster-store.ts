@@ -20,7 +20,7 @@ export class Topics {
   }
 
   async open(): Promise<EventLog> {
-    const { KafkaEventLog } = await built<typeof import('../../src/event-log/kafka.js')>('event-log/kafka.js');
+    const { KafkaEventLog } = await built<typeof import('../../src/event-log/kafka/event-log.js')>('event-log/kafka.js');
     return KafkaEventLog.open({ brokers: this.brokers, topicPrefix: this.prefix, replication: 1, logger });
   }
 

@@ -1,6 +1,6 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { systemClock } from '../../src/clock.js';
-import { KafkaEventLog } from '../../src/event-log/kafka.js';
+import { KafkaEventLog } from '../../src/event-log/kafka/event-log.js';
 import { keyedId, systemIds } from '../../src/ids.js';
 import { rebuild } from '../../src/projections/rebuild.js';
 import { reconcile } from '../../src/projections/reconcile.js';

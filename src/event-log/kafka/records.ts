@@ -1,45 +1,37 @@
-import { CorruptRecord, type LogRecord, type Topic } from './event-log.js';
-import { Bytes } from './kafka-bytes.js';
+import { CorruptRecord, type LogRecord, type Topic } from '../event-log.js';
+import { Bytes } from './bytes.js';
 
-/** What a fetch gave of one partition. */
+/** The response to a Fetch request for one partition. */
 export interface Fetched {
   readonly partition: number;
   readonly errorCode: number;
   readonly records: Buffer;
 }
 
-/** The answer to a Fetch request of version 11; its records are left as they are. */
-export function decodeFetch(raw: Buffer): { readonly clientSideThrottleTime: number; readonly fetched: Fetched[] } {
-  const bytes = new Bytes(raw);
-  const clientSideThrottleTime = bytes.int32();
-  bytes.skip(6);
-  const topics = bytes.list(() => {
-    bytes.string();
-    return bytes.list(() => fetchedOf(bytes));
-  });
-  return { clientSideThrottleTime, fetched: topics.flat() };
+/** Decodes the response to a Fetch request of version 11, but not the records in it. */
+export function decodeFetch(raw: Buffer): Fetched[] {
+  const bytes = new Bytes(raw).skip(10);
+  return bytes.list(() => bytes.skip(bytes.int16()).list(() => fetchedOf(bytes))).flat();
 }
 
 function fetchedOf(bytes: Bytes): Fetched {
   const partition = bytes.int32();
   const errorCode = bytes.int16();
-  bytes.skip(24);
-  bytes.list(() => bytes.skip(16));
-  bytes.skip(4);
-  const records = bytes.take(Math.max(0, bytes.int32()));
+  bytes.skip(24).list(() => bytes.skip(16));
+  const records = bytes.skip(4).take(Math.max(0, bytes.int32()));
   return { partition, errorCode, records };
 }
 
 export interface Decoded {
   readonly records: LogRecord[];
-  /** Where reading goes on. */
+  /** The next offset to read. */
   readonly next: number;
-  /** What stands at `next` cannot be trusted. */
+  /** The batch at `next` is damaged. */
   readonly fault?: CorruptRecord;
 }
 
 const HEADER = 61;
-/** Far more than any batch has: a length beyond it is damage, not a batch that the answer had no room for. */
+/** Far more than any batch has: a length beyond it is damage, not a batch that the response had no room for. */
 const LONGEST = 16 * 1024 * 1024;
 const CRC_STARTS_AT = 21;
 const COMPRESSED = 0x07;
@@ -48,8 +40,8 @@ const CONTROL = 0x20;
 
 /**
  * The records from offset `from` on. Kafka stores and serves whole batches, so a batch may begin before `from`, and the
- * last one may be cut off. Every batch is checked against the CRC that it was written with: neither the broker, when it
- * reads a batch from its disk, nor kafkajs does.
+ * last one may be cut off. Every batch is checked against its CRC and must follow the one before: neither the broker, when
+ * it reads a batch from its disk, nor kafkajs does that.
  */
 export function decodeRecords(topic: Topic, partition: number, from: number, buffer: Buffer): Decoded {
   const records: LogRecord[] = [];
@@ -89,20 +81,20 @@ function* recordsOf(topic: Topic, partition: number, base: number, batch: Buffer
   let headers: Record<string, string> | undefined;
   let same = batch.subarray(0, 0);
   for (let index = 0; index < count; index += 1) {
+    // Its length and attributes.
     bytes.varint();
-    bytes.int8();
-    const time = appended ?? first + bytes.varint();
-    if (appended !== undefined) bytes.varint();
+    bytes.skip(1);
+    const timeDelta = bytes.varint();
     const offset = base + bytes.varint();
     const key = bytes.varintText() ?? '';
     const value = bytes.varintBytes() ?? Buffer.alloc(0);
-    // Mostly those of the record before: then they are made once for both.
-    if (!headers || !bytes.passed(same)) {
+    // Most records have the headers of the one before: then both share them.
+    if (!headers || !bytes.skips(same)) {
       const start = bytes.position;
       headers = headersOf(bytes);
       same = batch.subarray(start, bytes.position);
     }
-    yield { topic, partition, offset, time, key, headers, value };
+    yield { topic, partition, offset, time: appended ?? first + timeDelta, key, headers, value };
   }
 }
 
@@ -114,7 +106,7 @@ function headersOf(bytes: Bytes): Record<string, string> {
   return Object.fromEntries(headers);
 }
 
-/** Eight tables in one: what a byte does to the checksum, and what it does when 1 to 7 others follow it. */
+/** Eight tables in one: the effect of a byte on the checksum if 0 to 7 other bytes follow it. */
 const TABLES = new Int32Array(8 * 256).map((_, byte) => {
   let value = byte;
   for (let bit = 0; bit < 8; bit += 1) value = value & 1 ? (value >>> 1) ^ 0x82f63b78 : value >>> 1;

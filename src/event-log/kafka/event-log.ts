@@ -1,29 +1,13 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import type { Logger } from 'pino';
-import {
-  type Batch,
-  type Consumer,
-  type EventLog,
-  type LogEntry,
-  type Offsets,
-  type Position,
-  type Topic,
-} from './event-log.js';
-import {
-  type Address,
-  addressOf,
-  type KafkaConnection,
-  KafkaLink,
-  type KafkaSasl,
-  type KafkaTls,
-} from './kafka-client.js';
-import { GroupConsumer } from './kafka-consumer.js';
-import { unavailable, unopened } from './kafka-faults.js';
-import { type FeedOptions, TopicFeed } from './kafka-feed.js';
-import { type Connect, linkTo, SharedLink } from './kafka-links.js';
-import { headsOf } from './kafka-offsets.js';
-import { KafkaProducer } from './kafka-producer.js';
-import { type KafkaTopics, prepareTopics } from './kafka-topics.js';
+import type { Batch, Consumer, EventLog, LogEntry, Offsets, Position, Topic } from '../event-log.js';
+import { type Address, KafkaClient, type KafkaConnection, type KafkaSasl, type KafkaTls } from './client.js';
+import { openFailure, unavailable } from './faults.js';
+import { type FeedOptions, TopicFeed } from './feed.js';
+import { GroupConsumer } from './group.js';
+import { type Connect, KafkaLink } from './link.js';
+import { KafkaProducer } from './producer.js';
+import { type KafkaTopic, type KafkaTopics, prepareTopics } from './topics.js';
 
 export interface KafkaEventLogOptions {
   /** Where to begin: some of the brokers, each `host:port`. */
@@ -56,9 +40,6 @@ export interface KafkaEventLogOptions {
 /** How long `open` tries to reach a broker. */
 const OPEN_MS = 5_000;
 
-/** How long a broker may take to accept a connection. */
-const CONNECT_MS = 2_000;
-
 /** How long `head` tries. */
 const HEAD_MS = 2_000;
 const HEAD_AGAIN_MS = 50;
@@ -81,7 +62,8 @@ const RECORD_BYTES = 900 * 1024;
 export class KafkaEventLog implements EventLog {
   readonly id: string;
   private readonly producer: KafkaProducer;
-  private readonly queries: SharedLink;
+  /** For `head`. */
+  private queries: Promise<KafkaLink> | undefined;
   private readonly closing = new AbortController();
   private readonly running = new Set<Promise<unknown>>();
 
@@ -90,28 +72,12 @@ export class KafkaEventLog implements EventLog {
    * `log_unavailable` when no broker answers: then it may be tried again. Leaves no connection behind.
    */
   static async open(options: KafkaEventLogOptions): Promise<KafkaEventLog> {
-    const { brokers, clientId = 'control-service', tls, sasl, route, requestMs = 10_000, logger } = options;
-    const { topicPrefix = '', partitions, replication = 3, maxRecordBytes = RECORD_BYTES } = options;
-    const [broker = ''] = brokers;
-    const connection: KafkaConnection = {
-      brokers,
-      clientId,
-      tls,
-      sasl,
-      route,
-      connectTimeoutMs: CONNECT_MS,
-      requestTimeoutMs: requestMs,
-      logger,
-    };
-    const link = await firstLink(connection);
+    const { brokers, clientId = 'control-service', requestMs = 10_000, tls, sasl, route, logger } = options;
+    const connection = { brokers, clientId, tls, sasl, route, requestTimeoutMs: requestMs, logger };
     try {
-      const layout = { prefix: topicPrefix, partitions, replication, batchBytes: maxRecordBytes, broker };
-      const topics = await prepareTopics(link, layout);
-      return new KafkaEventLog(options, connection, topics);
+      return new KafkaEventLog(options, connection, await openTopics(connection, options));
     } catch (error) {
-      throw unopened(error);
-    } finally {
-      link.close();
+      throw openFailure(error);
     }
   }
 
@@ -129,16 +95,14 @@ export class KafkaEventLog implements EventLog {
       maxRecordBytes,
       lingerMs: options.lingerMs ?? 5,
       batchRecords: options.batchRecords ?? 500,
-      batchBytes: maxRecordBytes,
       deliveryMs: options.deliveryMs ?? 30_000,
       requestMs: connection.requestTimeoutMs,
       logger: options.logger,
     });
-    this.queries = new SharedLink(this.connectTo(...Object.values(topics)));
   }
 
-  private connectTo(...topics: KafkaTopics[Topic][]): Connect {
-    return (signal) => linkTo(this.connection, topics, signal);
+  private connectTo(...topics: KafkaTopic[]): Connect {
+    return (signal) => KafkaLink.open(this.connection, topics, signal);
   }
 
   get pending(): EventLog['pending'] {
@@ -170,7 +134,7 @@ export class KafkaEventLog implements EventLog {
   async consume(topic: Topic, consumer: Consumer, signal: AbortSignal): Promise<void> {
     const end = AbortSignal.any([signal, this.closing.signal]);
     const group = `${this.options.topicPrefix ?? ''}${consumer.group}`;
-    await this.track(new GroupConsumer(this.feedOptions(topic), group, consumer).run(end));
+    await this.track(new GroupConsumer(this.connection, this.feedOptions(topic), group, consumer).run(end));
   }
 
   private feedOptions(topic: Topic): FeedOptions {
@@ -182,24 +146,28 @@ export class KafkaEventLog implements EventLog {
     return Array.from({ length: this.topics[topic].partitions }, (_, partition) => partition);
   }
 
-  /** Rejects with `log_unavailable` after about two seconds. */
+  /** Retries for about two seconds, then rejects with `log_unavailable`. */
   async head(topic: Topic): Promise<Offsets> {
-    const deadline = Date.now() + HEAD_MS;
-    const late = setTimeout(() => this.queries.drop(), HEAD_MS);
-    try {
-      for (;;) {
-        let link: KafkaLink | undefined;
-        try {
-          link = await this.queries.get();
-          return Object.fromEntries(await headsOf(link, this.topics[topic].name, this.partitionsOf(topic)));
-        } catch (error) {
-          this.queries.drop(link);
-          if (Date.now() + HEAD_AGAIN_MS >= deadline || this.closing.signal.aborted) throw unavailable(error);
-          await delay(HEAD_AGAIN_MS);
-        }
+    const deadline = AbortSignal.timeout(HEAD_MS);
+    const end = AbortSignal.any([deadline, this.closing.signal]);
+    for (;;) {
+      const link = this.queries ?? this.connectTo(...Object.values(this.topics))(end);
+      this.queries = link;
+      const drop = () => {
+        if (this.queries === link) this.queries = undefined;
+        link.then((opened) => opened.close()).catch(() => undefined);
+      };
+      end.addEventListener('abort', drop);
+      try {
+        const heads = await (await link).offsets(this.topics[topic].name, this.partitionsOf(topic), 'head');
+        return Object.fromEntries(heads);
+      } catch (error) {
+        drop();
+        if (end.aborted) throw unavailable(error);
+        await delay(HEAD_AGAIN_MS);
+      } finally {
+        end.removeEventListener('abort', drop);
       }
-    } finally {
-      clearTimeout(late);
     }
   }
 
@@ -216,17 +184,28 @@ export class KafkaEventLog implements EventLog {
     const late = new AbortController();
     const ended = Promise.allSettled(this.running);
     await this.producer.close();
-    this.queries.close();
+    void this.queries?.then((link) => link.close()).catch(() => undefined);
     await Promise.race([ended, delay(CLOSE_MS, undefined, { signal: late.signal }).catch(() => undefined)]);
     late.abort();
   }
 }
 
-async function firstLink(connection: KafkaConnection): Promise<KafkaLink> {
+async function openTopics(connection: KafkaConnection, options: KafkaEventLogOptions): Promise<KafkaTopics> {
+  const { topicPrefix: prefix = '', partitions, replication = 3, maxRecordBytes: batchBytes = RECORD_BYTES } = options;
+  const client = new KafkaClient(connection);
+  const late = setTimeout(() => client.close(), OPEN_MS);
   try {
-    connection.brokers.forEach(addressOf);
-    return await KafkaLink.open(connection, [], AbortSignal.timeout(OPEN_MS));
-  } catch (error) {
-    throw unopened(error);
+    const admin = client.kafka.admin();
+    await client.connect(() => admin.connect());
+    clearTimeout(late);
+    const [broker = ''] = connection.brokers;
+    const topics = await prepareTopics(admin, { prefix, partitions, replication, batchBytes, broker });
+    const link = await KafkaLink.open(connection, Object.values(topics), AbortSignal.timeout(OPEN_MS));
+    link.close();
+    const entries = Object.entries(topics).map(([topic, one]) => [topic, { ...one, id: link.ids.get(one.name) }]);
+    return Object.fromEntries(entries);
+  } finally {
+    clearTimeout(late);
+    client.close();
   }
 }

@@ -1,0 +1,110 @@
+import { connect as connectTcp, isIP, type Socket } from 'node:net';
+import { connect as connectTls } from 'node:tls';
+import { type ISocketFactoryArgs, Kafka, logLevel, type SASLOptions } from 'kafkajs';
+import type { Logger } from 'pino';
+import { StoreUnusable } from '../event-log.js';
+
+export interface Address {
+  readonly host: string;
+  readonly port: number;
+}
+
+export interface KafkaTls {
+  readonly ca?: string | Buffer;
+  readonly cert?: string | Buffer;
+  readonly key?: string | Buffer;
+  readonly rejectUnauthorized?: boolean;
+}
+
+export interface KafkaSasl {
+  readonly mechanism: 'plain' | 'scram-sha-256' | 'scram-sha-512';
+  readonly username: string;
+  readonly password: string;
+}
+
+export interface KafkaConnection {
+  /** The brokers to connect to first, each `host:port`. */
+  readonly brokers: readonly string[];
+  readonly clientId: string;
+  /** Undefined: without TLS. */
+  readonly tls?: KafkaTls | undefined;
+  readonly sasl?: KafkaSasl | undefined;
+  /** For tests and tunnels: where to connect instead of a broker's own address. */
+  readonly route?: ((broker: Address) => Address) | undefined;
+  /** How long a broker may take to respond. */
+  readonly requestTimeoutMs: number;
+  readonly logger: Logger;
+}
+
+/** How long a broker may take to accept a connection. */
+const CONNECT_MS = 2_000;
+const KEEP_ALIVE_MS = 30_000;
+
+/** kafkajs without retries of its own, whose connections can all be closed at once. */
+export class KafkaClient {
+  readonly kafka: Kafka;
+  private readonly sockets = new Set<Socket>();
+  private closed = false;
+
+  /** Throws `StoreUnusable` if a broker is not named as `host:port`. */
+  constructor(private readonly connection: KafkaConnection) {
+    const { brokers, clientId, tls, sasl, requestTimeoutMs, logger } = connection;
+    const seeds = brokers.map(addressOf).sort(() => Math.random() - 0.5);
+    this.kafka = new Kafka({
+      clientId,
+      // kafkajs splits these at the colon.
+      brokers: seeds.map(({ host, port }) => `${host.replaceAll(':', COLON)}:${port}`),
+      ...(tls && { ssl: tls }),
+      ...(sasl && { sasl: { ...sasl } as SASLOptions }),
+      connectionTimeout: CONNECT_MS,
+      requestTimeout: requestTimeoutMs,
+      retry: { retries: 0 },
+      logLevel: logLevel.WARN,
+      // Whoever meets the fault reports it, with more context.
+      logCreator: () => (entry) => logger.debug({ kafkajs: entry.namespace }, entry.log.message),
+      socketFactory: (target) => this.socketTo(target),
+    });
+  }
+
+  /** Calls `connect` until one of the brokers accepts. */
+  async connect(connect: () => Promise<void>): Promise<void> {
+    for (let left = this.connection.brokers.length; ; left -= 1) {
+      try {
+        // After a failure kafkajs tries the next broker.
+        return await connect();
+      } catch (error) {
+        if (left <= 1 || this.closed) throw error;
+      }
+    }
+  }
+
+  private socketTo({ host: encoded, port, onConnect }: ISocketFactoryArgs): Socket {
+    const { tls, route } = this.connection;
+    const broker = { host: encoded.replaceAll(COLON, ':'), port };
+    const address = route?.(broker) ?? broker;
+    const name = isIP(broker.host) ? {} : { servername: broker.host };
+    const socket = tls ? connectTls({ ...address, ...name, ...tls }, onConnect) : connectTcp(address, onConnect);
+    socket.setNoDelay(true).setKeepAlive(true, KEEP_ALIVE_MS);
+    this.sockets.add(socket);
+    socket.once('close', () => this.sockets.delete(socket));
+    if (this.closed) this.close();
+    return socket;
+  }
+
+  /** At once: pending requests are rejected. */
+  close(): void {
+    this.closed = true;
+    // kafkajs rejects pending requests and stops its timers only after an error.
+    for (const socket of this.sockets) socket.destroy(new Error('the connections are closed'));
+  }
+}
+
+const COLON = '%3A';
+
+/** Takes an IPv6 host in brackets. Throws `StoreUnusable`. */
+export function addressOf(broker: string): Address {
+  const [, host = '', port = ''] = /^\[?([^\s/]+?)\]?:(\d{1,5})$/.exec(broker) ?? [];
+  if (host === '' || Number(port) > 65_535)
+    throw new StoreUnusable(`a broker is named as host:port, not as "${broker}"`);
+  return { host, port: Number(port) };
+}
