@@ -1,26 +1,19 @@
-import { controlRecordOf } from '../event-log/control-record.js';
+import { parseLink } from '../contract/links.js';
+import { type Caller, type ControlFold, type ControlRecord, emptyFold, foldRecord, readFold } from '../control/fold.js';
+import type { FoldSnapshots } from '../control/fold-image.js';
+import { controlRecordOf } from '../control/record.js';
 import type { LogRecord } from '../event-log/event-log.js';
 import { type AuditEvent, auditFields, SERVICE_CONTEXT } from '../model/audit-event.js';
 import { type ControlEvent, kindOfStream, type Read, type States } from '../model/control-events.js';
-import {
-  type Caller,
-  type ControlFold,
-  type ControlRecord,
-  emptyFold,
-  foldRecord,
-  readFold,
-} from '../model/control-fold.js';
-import type { FoldSnapshots } from '../model/fold-image.js';
 import { keyOfUse } from '../model/key.js';
-import { parseLink } from '../model/links.js';
 import { publisherOf } from '../model/publisher.js';
 import { serviceAccountStream } from '../model/streams.js';
 import { publicPart, refOf, type ViewKind, viewOf } from '../model/views.js';
 import type { Place, Write } from '../read-model/document.js';
 import { KIND_NAMES } from '../read-model/kinds.js';
 import { withReceivedTime } from './audit.js';
-import { differenceOf } from './difference.js';
 import type { Project, Projection } from './projection.js';
+import { differenceOf } from './upkeep/difference.js';
 
 /**
  * The views of the control resources, and the audit events of their changes, derived from the recorded events and so

@@ -2,9 +2,9 @@ import { setImmediate as turnOfTheLoop } from 'node:timers/promises';
 import { Inject } from '@nestjs/common';
 import { type IQueryHandler, Query, QueryHandler } from '@nestjs/cqrs';
 import type { Reach } from '../model/access.js';
+import { READ_MODEL } from '../platform/tokens.js';
 import type { ReadModel } from '../read-model/read-model.js';
 import type { Cursor } from '../read-model/search.js';
-import { READ_MODEL } from '../tokens.js';
 import { type AuditFilters, type EventTimes, filtersOf, withinReach } from './audit-list.js';
 import { BEGINNING, Cursors, type Scope } from './cursor.js';
 

@@ -1,6 +1,6 @@
 import { existsSync, readFileSync } from 'node:fs';
 import { parseArgs } from 'node:util';
-import { restoreLog } from '../event-log/embedded-restore.js';
+import { restoreLog } from '../event-log/embedded/restore.js';
 import { CorruptRecord, StoreUnusable } from '../event-log/event-log.js';
 
 const USAGE = `usage: npm run restore -- --from FILE [--data-dir FOLDER] [--sha256 HEX] [--force]

@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { createServer, type Server } from 'node:tls';
 import { StoreUnusable } from '../../src/event-log/event-log.js';
-import { KafkaEventLog } from '../../src/event-log/kafka.js';
+import { KafkaEventLog } from '../../src/event-log/kafka/event-log.js';
 import { entry, readAll, tail, texts } from '../contract/event-log.harness.js';
 import { settled, until } from '../contract/harness.js';
 import { selfSigned } from '../support/certificate.js';

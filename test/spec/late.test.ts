@@ -1,5 +1,5 @@
 import { StoreUnusable } from '../../src/event-log/event-log.js';
-import { LateOpening } from '../../src/late.js';
+import { LateOpening } from '../../src/platform/background-connect.js';
 import { settled } from '../contract/harness.js';
 
 class Store {

@@ -1,4 +1,4 @@
-import { Places } from '../../src/places.js';
+import { Places } from '../../src/platform/slots.js';
 
 const turn = () => new Promise((resolve) => setImmediate(resolve));
 
