@@ -3,10 +3,11 @@ import { Command, CommandHandler, type ICommandHandler } from '@nestjs/cqrs';
 import type { Caller } from '../control/fold.js';
 import { decideSetRetention, type SetRetention } from '../model/auditctx.js';
 import type { Authority } from '../model/authority.js';
-import { type Clock, isoTime } from '../platform/clock.js';
+import { CLOCK, type Clock, isoTime } from '../platform/clock.js';
 import type { Config } from '../platform/config/config.js';
+import { CONFIG } from '../platform/config/config.js';
 import type { Ids } from '../platform/ids.js';
-import { CLOCK, CONFIG, IDS } from '../platform/tokens.js';
+import { IDS } from '../platform/ids.js';
 import { isFound, Waiters } from '../progress/waiters.js';
 import { CommandRunner } from './command-runner.js';
 

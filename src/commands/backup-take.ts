@@ -6,8 +6,9 @@ import { Command, CommandHandler, type ICommandHandler } from '@nestjs/cqrs';
 import { ControlError } from '../contract/errors.js';
 import type { Caller } from '../control/fold.js';
 import type { Backup, Snapshot } from '../event-log/backup.js';
+import { BACKUP } from '../event-log/backup.js';
 import type { Config } from '../platform/config/config.js';
-import { BACKUP, CONFIG } from '../platform/tokens.js';
+import { CONFIG } from '../platform/config/config.js';
 import { SecurityEvents } from './security-events.js';
 
 export interface TakenBackup extends Snapshot {

@@ -1,8 +1,9 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { ControlError, validationFailed } from '../contract/errors.js';
+import { type Quotas, USUAL_QUOTAS } from '../contract/limits.js';
 import { AuthorityCheck, refusalOf } from '../control/authority-check.js';
 import { type Caller, type ControlRecord, trackedRead } from '../control/fold.js';
-import { type Quotas, refuseOverQuota, USUAL_QUOTAS } from '../control/quotas.js';
+import { refuseOverQuota } from '../control/quotas.js';
 import { controlEntry } from '../control/record.js';
 import type { CommandOutcome, ControlState } from '../control/state.js';
 import { refuseUsedKeys } from '../control/used-keys.js';

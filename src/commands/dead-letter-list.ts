@@ -3,7 +3,7 @@ import { Command, CommandHandler, type ICommandHandler } from '@nestjs/cqrs';
 import { ControlError } from '../contract/errors.js';
 import type { Caller } from '../control/fold.js';
 import type { EventLog, Position } from '../event-log/event-log.js';
-import { EVENT_LOG } from '../platform/tokens.js';
+import { EVENT_LOG } from '../event-log/event-log.js';
 import { byPosition, bytesOf, type Letter, readLetters } from './dead-letter-box.js';
 import { lettersTouched } from './dead-letter-orgs.js';
 import { SecurityEvents } from './security-events.js';

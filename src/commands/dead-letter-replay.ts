@@ -4,7 +4,7 @@ import { ControlError, type FieldFault, validationFailed } from '../contract/err
 import type { Caller } from '../control/fold.js';
 import { placeName, replayNote } from '../event-log/dead-letter.js';
 import type { EventLog, LogEntry, Topic } from '../event-log/event-log.js';
-import { EVENT_LOG } from '../platform/tokens.js';
+import { EVENT_LOG } from '../event-log/event-log.js';
 import { bytesOf, type Letter, readLetters } from './dead-letter-box.js';
 import { lettersTouched } from './dead-letter-orgs.js';
 import { SecurityEvents } from './security-events.js';

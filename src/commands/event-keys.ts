@@ -2,7 +2,7 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { Inject, Injectable } from '@nestjs/common';
 import type { AuditEvent, Publication } from '../model/audit-event.js';
 import { keyedId } from '../platform/ids.js';
-import { READ_MODEL } from '../platform/tokens.js';
+import { READ_MODEL } from '../read-model/read-model.js';
 
 /** What an Idempotency-Key is unique in, besides the publisher. */
 type Scope = Pick<Publication, 'org' | 'contextName'>;

@@ -16,9 +16,10 @@ import type { Precondition } from '../model/precondition.js';
 import { invitationStream } from '../model/streams.js';
 import { type UserState, userLink } from '../model/user.js';
 import type { Clock } from '../platform/clock.js';
+import { CLOCK } from '../platform/clock.js';
 import type { Config } from '../platform/config/config.js';
-import { type Ids, keyedId } from '../platform/ids.js';
-import { CLOCK, CONFIG, IDS, MAILER } from '../platform/tokens.js';
+import { CONFIG } from '../platform/config/config.js';
+import { IDS, type Ids, keyedId } from '../platform/ids.js';
 import { type ChangeRequest, ControlChanges } from './control-changes.js';
 import { Guesses } from './guesses.js';
 import { KeySecrets, keyHash } from './key-secrets.js';
@@ -41,6 +42,9 @@ export interface Mailer {
   /** Resolves when another has taken the letter over. Sent again, it is the same letter. Throws `mail_failed`. */
   send(letter: Letter): Promise<void>;
 }
+
+/** Under this token Nest injects the `Mailer`. */
+export const MAILER = Symbol('Mailer');
 
 export interface Invited {
   /** By address: the link of the invitation whose code was sent, or why there is none, or why it was not sent. */

@@ -5,9 +5,10 @@ import type { ControlEvent } from '../model/control-events.js';
 import type { KeyState } from '../model/key.js';
 import { keyStream } from '../model/streams.js';
 import type { Clock } from '../platform/clock.js';
+import { CLOCK } from '../platform/clock.js';
 import type { Ids } from '../platform/ids.js';
+import { IDS } from '../platform/ids.js';
 import { ServiceSecret } from '../platform/service-secret.js';
-import { CLOCK, IDS } from '../platform/tokens.js';
 
 /** Recognizable in logs and by secret scanners. */
 const PREFIX = 'svc_';

@@ -6,7 +6,7 @@ import { ControlState } from '../control/state.js';
 import { decideAddKey, decideRemoveKey, type KeyHolder, type KeyState, refuseShownKey } from '../model/key.js';
 import { memberLink } from '../model/principals.js';
 import type { Config } from '../platform/config/config.js';
-import { CONFIG } from '../platform/tokens.js';
+import { CONFIG } from '../platform/config/config.js';
 import { type Changed, type ChangeRequest, ControlChanges } from './control-changes.js';
 import { KeySecrets, keyHash } from './key-secrets.js';
 

@@ -1,7 +1,8 @@
 import { ControlError } from '../contract/errors.js';
+import { type MailLimits } from '../contract/limits.js';
 import type { ControlState } from '../control/state.js';
 import type { Read } from '../model/control-events.js';
-import { LetterBudget, type MailLimits, SentLetters, type TooManyLetters } from '../model/sent-letters.js';
+import { LetterBudget, SentLetters, type TooManyLetters } from '../model/sent-letters.js';
 import { userStream } from '../model/streams.js';
 import type { Clock } from '../platform/clock.js';
 

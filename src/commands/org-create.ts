@@ -5,8 +5,7 @@ import type { ControlEvent } from '../model/control-events.js';
 import { refuseRemovedKey } from '../model/key.js';
 import { ADMIN, decideCreateOrg, type OrgState } from '../model/org.js';
 import { serviceAccountLink } from '../model/service-account.js';
-import { type Ids, keyedId } from '../platform/ids.js';
-import { IDS } from '../platform/tokens.js';
+import { IDS, type Ids, keyedId } from '../platform/ids.js';
 import { ControlChanges } from './control-changes.js';
 import { KeySecrets, keyHash } from './key-secrets.js';
 

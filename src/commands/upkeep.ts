@@ -3,7 +3,7 @@ import { Command, CommandHandler, type ICommandHandler } from '@nestjs/cqrs';
 import { type FieldFault, validationFailed } from '../contract/errors.js';
 import type { Caller } from '../control/fold.js';
 import type { EventLog, Topic } from '../event-log/event-log.js';
-import { EVENT_LOG, MAINTENANCE } from '../platform/tokens.js';
+import { EVENT_LOG } from '../event-log/event-log.js';
 import { SecurityEvents } from './security-events.js';
 import { type JobName, type JobState, Jobs, type Tell, type Work } from './upkeep-jobs.js';
 
@@ -23,6 +23,9 @@ export interface Maintenance {
   rebuild(tell: Tell, signal: AbortSignal): Promise<object>;
   reconcile(range: ReconcileRange, tell: Tell, signal: AbortSignal): Promise<object>;
 }
+
+/** Under this token Nest injects the `Maintenance`. */
+export const MAINTENANCE = Symbol('Maintenance');
 
 /** Fills the read model anew from the log, while the old one serves. Answers when it has begun. */
 export class StartRebuild extends Command<JobState> {

@@ -16,6 +16,7 @@ import { Guesses } from '../commands/guesses.js';
 import {
   AcceptInvitationHandler,
   InviteUsersHandler,
+  MAILER,
   type Mailer,
   RevokeInvitationHandler,
 } from '../commands/invitation.js';
@@ -30,14 +31,17 @@ import {
   DeleteServiceAccountHandler,
   EditServiceAccountHandler,
 } from '../commands/service-account.js';
-import { type Maintenance, StartRebuildHandler, StartReconciliationHandler } from '../commands/upkeep.js';
+import { MAINTENANCE, type Maintenance, StartRebuildHandler, StartReconciliationHandler } from '../commands/upkeep.js';
 import { Jobs } from '../commands/upkeep-jobs.js';
 import { DeleteUserHandler, EditUserHandler } from '../commands/user.js';
 import { WhoAmIHandler } from '../commands/whoami.js';
 import { AuthorityCheck } from '../control/authority-check.js';
 import { ControlState } from '../control/state.js';
 import type { Backup } from '../event-log/backup.js';
+import { BACKUP } from '../event-log/backup.js';
 import type { EventLog } from '../event-log/event-log.js';
+import { EVENT_LOG } from '../event-log/event-log.js';
+import { Readiness } from '../http/readiness.js';
 import { AccessReportController } from '../http/routes/access-report.controller.js';
 import { AuditContextController } from '../http/routes/audit-context.controller.js';
 import { AuditExportController } from '../http/routes/audit-export.controller.js';
@@ -61,11 +65,13 @@ import { MaintenanceController } from '../http/routes/upkeep.controller.js';
 import { UserController } from '../http/routes/user.controller.js';
 import { WhoAmIController } from '../http/routes/whoami.controller.js';
 import type { Clock } from '../platform/clock.js';
+import { CLOCK } from '../platform/clock.js';
 import type { Config } from '../platform/config/config.js';
+import { CONFIG } from '../platform/config/config.js';
 import type { Ids } from '../platform/ids.js';
+import { IDS } from '../platform/ids.js';
 import { Metrics } from '../platform/metrics.js';
 import { ServiceSecret } from '../platform/service-secret.js';
-import { BACKUP, CLOCK, CONFIG, EVENT_LOG, IDS, MAILER, MAINTENANCE, READ_MODEL } from '../platform/tokens.js';
 import { Turns } from '../platform/turns.js';
 import { Waiters } from '../progress/waiters.js';
 import { ExportAuditEventsHandler } from '../queries/audit-export.js';
@@ -81,7 +87,7 @@ import { GetEventLogHandler } from '../queries/resource-history.js';
 import { ListResourcesHandler } from '../queries/resource-list.js';
 import { QueryResourcesHandler } from '../queries/resource-query.js';
 import type { ReadModel } from '../read-model/read-model.js';
-import { Readiness } from './readiness.js';
+import { READ_MODEL } from '../read-model/read-model.js';
 
 /** What a process is made of, whatever the store. */
 export interface Parts {

@@ -1,11 +1,11 @@
 import type { Logger } from 'pino';
-import { LateEventLog } from '../event-log/connecting.js';
+import { ConnectingEventLog } from '../event-log/connecting.js';
 import type { Topic } from '../event-log/event-log.js';
 import { KafkaEventLog } from '../event-log/kafka/event-log.js';
 import type { Clock } from '../platform/clock.js';
 import type { ClusterConfig } from '../platform/config/cluster.js';
 import { LogProgressFeed } from '../progress/log-feed.js';
-import { LateReadModel } from '../read-model/connecting.js';
+import { ConnectingReadModel } from '../read-model/connecting.js';
 import { ElasticsearchReadModel } from '../read-model/elasticsearch/read-model.js';
 import type { Retention } from '../read-model/read-model.js';
 import type { Store } from './store.js';
@@ -21,10 +21,10 @@ export function openClusterStore(
   logger: Logger,
   started: AsyncDisposableStack,
 ): Store {
-  const log = new LateEventLog('Kafka', () => KafkaEventLog.open({ ...kafka, deliveryMs: DELIVERY_MS, logger }));
+  const log = new ConnectingEventLog('Kafka', () => KafkaEventLog.open({ ...kafka, deliveryMs: DELIVERY_MS, logger }));
   started.defer(() => log.close());
   let opened: ElasticsearchReadModel | undefined;
-  const model = new LateReadModel('Elasticsearch', ElasticsearchReadModel.refreshMs, async () => {
+  const model = new ConnectingReadModel('Elasticsearch', ElasticsearchReadModel.refreshMs, async () => {
     const { id } = await log.opened;
     const head = (topic: Topic) => log.head(topic);
     opened = await ElasticsearchReadModel.open({ ...elasticsearch, logId: id, head, retention, clock, logger });

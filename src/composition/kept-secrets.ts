@@ -1,9 +1,9 @@
 import { closeSync, existsSync, fsyncSync, openSync, readFileSync, renameSync, rmSync, writeSync } from 'node:fs';
 import { dirname, join } from 'node:path';
-import { StoreUnusable } from '../event-log/event-log.js';
 import type { Ids } from '../platform/ids.js';
 import { LEAST_SECRET_BITS, secretBits } from '../platform/secret-strength.js';
 import { syncFolder } from '../platform/sqlite.js';
+import { StoreUnusable } from '../platform/store-unusable.js';
 
 export function rootKeyFile(dataDir: string): string {
   return join(dataDir, 'root.key');

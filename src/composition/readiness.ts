@@ -2,6 +2,7 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { ControlError } from '../contract/errors.js';
 import type { ControlState } from '../control/state.js';
 import type { Topic } from '../event-log/event-log.js';
+import type { Readiness } from '../http/readiness.js';
 import { coalesced } from '../platform/coalesced.js';
 import type { Config } from '../platform/config/config.js';
 import type { ProjectionRunner } from '../projections/projection-runner.js';
@@ -11,8 +12,7 @@ import type { Store } from './store.js';
 /** A read that takes longer is none: whoever asks whether the process is ready will not wait longer either. */
 const PROBE_MS = 2_000;
 
-/** Whether the process serves, and what it waits for. */
-export class Readiness {
+export class ProcessReadiness implements Readiness {
   private stopping = false;
   private served = false;
   private readonly probed = coalesced(() => this.unreadable());

@@ -18,6 +18,7 @@ import { ControlState } from '../control/state.js';
 import type { Topic } from '../event-log/event-log.js';
 import { AccessCheck } from '../http/access.js';
 import { ErrorFilter } from '../http/errors/filter.js';
+import type { Readiness } from '../http/readiness.js';
 import { Connections } from '../http/server/connections.js';
 import { affordable } from '../http/server/descriptors.js';
 import { InFlight } from '../http/server/in-flight.js';
@@ -30,7 +31,7 @@ import type { Config } from '../platform/config/config.js';
 import { systemIds } from '../platform/ids.js';
 import { Metrics } from '../platform/metrics.js';
 import { ServiceSecret } from '../platform/service-secret.js';
-import { Places } from '../platform/slots.js';
+import { Slots } from '../platform/slots.js';
 import { Turns } from '../platform/turns.js';
 import { Waiters } from '../progress/waiters.js';
 import { auditProjection } from '../projections/audit.js';
@@ -45,7 +46,7 @@ import { openEmbeddedStore } from './embedded-store.js';
 import { addGauges } from './gauges.js';
 import { keptRootKey, keptServiceSecret } from './kept-secrets.js';
 import { nestLogger } from './nest-logger.js';
-import { Readiness } from './readiness.js';
+import { ProcessReadiness } from './readiness.js';
 import { rebuildOutdated } from './rebuild-outdated.js';
 import { logMailer, smtpMailer } from './smtp-mailer.js';
 import type { Store } from './store.js';
@@ -130,7 +131,7 @@ async function compose(config: Config, logger: Logger, clock: Clock, started: As
     waiters: new Waiters(feed),
     state,
     runner: new CommandRunner(log, state, config.quotas, clock),
-    readiness: new Readiness(store, state, projections, config.roles),
+    readiness: new ProcessReadiness(store, state, projections, config.roles),
     metrics,
     turns,
     guesses,
@@ -258,8 +259,8 @@ function protectTransport(server: Server, { host, tls }: Config, logger: Logger)
 /** So many organizations may have all their large reads under way at once; more have one each. */
 const ORGS_AT_FULL = 6;
 
-function readPlaces({ readsPerOrg }: Config): Places {
-  return new Places({ perOrg: readsPerOrg, inAll: ORGS_AT_FULL * readsPerOrg });
+function readPlaces({ readsPerOrg }: Config): Slots {
+  return new Slots({ perOrg: readsPerOrg, inAll: ORGS_AT_FULL * readsPerOrg });
 }
 
 function watchConnections(server: Server, { config, metrics, ids }: Parts, logger: Logger): Connections {

@@ -12,7 +12,7 @@ import { SentLetters } from '../model/sent-letters.js';
 import type { ServiceAccountState } from '../model/service-account.js';
 import type { UserState } from '../model/user.js';
 import { DigestTable } from './digest-table.js';
-import { KnownCommands, type Place } from './known-commands.js';
+import { KnownCommands, type LogPosition } from './known-commands.js';
 
 /** One command's whole effect, as it stands in the `control` topic. Applied as one or not at all. */
 export interface ControlRecord {
@@ -88,7 +88,7 @@ const EVOLVE: {
  * Takes the next record of the log in. It is void, and changes nothing, when its command was applied lately
  * (`KnownCommands`) or when a stream that it rests on has moved on since: that is how the log's order decides every race.
  */
-export function foldRecord(fold: ControlFold, record: ControlRecord, place: Place): 'applied' | 'void' {
+export function foldRecord(fold: ControlFold, record: ControlRecord, place: LogPosition): 'applied' | 'void' {
   fold.commands.advance(place);
   if (fold.commands.offsetOf(record.commandId) !== undefined) return 'void';
   for (const [stream, version] of Object.entries(record.expected)) {

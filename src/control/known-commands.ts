@@ -13,7 +13,7 @@ export interface CommandsImage {
 }
 
 /** Where a record stands in the log, and when the log took it. */
-export interface Place {
+export interface LogPosition {
   readonly offset: number;
   readonly time: number;
 }
@@ -29,7 +29,7 @@ export class KnownCommands {
   private readonly table = new DigestTable<readonly [offset: number, clock: number]>(2, (row) => this.isKnown(row));
 
   /** Takes note that the log goes on to this record. Call it before the record is judged. */
-  advance({ offset, time }: Place): void {
+  advance({ offset, time }: LogPosition): void {
     this.offset = offset;
     this.clock = Math.max(this.clock, time);
   }

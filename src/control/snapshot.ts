@@ -2,7 +2,7 @@ import { createHash, hash } from 'node:crypto';
 import { readdirSync, readFileSync } from 'node:fs';
 import { type FileHandle, open, readFile, rename, rm } from 'node:fs/promises';
 import { endianness } from 'node:os';
-import { dirname, join } from 'node:path';
+import { dirname, extname, join } from 'node:path';
 import { setTimeout as delay, setImmediate as turn } from 'node:timers/promises';
 import type { Logger } from 'pino';
 import type { EventLog } from '../event-log/event-log.js';
@@ -243,19 +243,14 @@ let program: string | undefined;
 /** Of everything that has a part in the fold: a changed rule makes another program, whatever its version says. */
 function programDigest(): string {
   if (program !== undefined) return program;
-  const files = (folder: string, name = /[jt]s$/) =>
-    readdirSync(join(import.meta.dirname, folder))
-      .filter((file) => name.test(file))
-      .sort()
-      .map((file) => join(import.meta.dirname, folder, file));
+  const root = join(import.meta.dirname, '..');
   const digest = createHash('sha256').update(endianness());
-  for (const file of [
-    ...files('model'),
-    ...files('event-log', /^control-record\.[jt]s$/),
-    ...files('.', /^ids\.[jt]s$/),
-  ]) {
-    digest.update(readFileSync(file));
+  for (const folder of ['contract', 'model', 'control']) {
+    const files = readdirSync(join(root, folder), { recursive: true, encoding: 'utf8' });
+    for (const file of files.filter((name) => /\.[jt]s$/.test(name)).sort())
+      digest.update(readFileSync(join(root, folder, file)));
   }
+  digest.update(readFileSync(join(root, 'platform', `ids${extname(import.meta.filename)}`)));
   program = digest.digest('hex');
   return program;
 }

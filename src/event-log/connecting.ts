@@ -1,16 +1,16 @@
 import { ControlError } from '../contract/errors.js';
-import { LateOpening } from '../platform/background-connect.js';
+import { BackgroundConnect } from '../platform/background-connect.js';
 import type { Batch, Consumer, EventLog, LogEntry, Offsets, Position, Topic } from './event-log.js';
 
 /**
  * A log that may not be reachable yet. Until it is, appends are refused, readers wait, and `missing` says why. For one
  * that can be reached and cannot be used, `opened` rejects.
  */
-export class LateEventLog implements EventLog {
-  private readonly opening: LateOpening<EventLog>;
+export class ConnectingEventLog implements EventLog {
+  private readonly opening: BackgroundConnect<EventLog>;
 
   constructor(name: string, open: () => Promise<EventLog>) {
-    this.opening = new LateOpening(name, open);
+    this.opening = new BackgroundConnect(name, open);
   }
 
   get opened(): Promise<EventLog> {

@@ -1,5 +1,5 @@
 import { setTimeout as delay } from 'node:timers/promises';
-import { StoreUnusable } from '../event-log/event-log.js';
+import { StoreUnusable } from './store-unusable.js';
 
 const RETRY_MS = 1_000;
 
@@ -7,7 +7,7 @@ const RETRY_MS = 1_000;
  * A store that may not be reachable yet: opened in the background, again and again until it is. One that can be reached
  * and cannot be used is not waited for: `opened` rejects with `StoreUnusable`.
  */
-export class LateOpening<Store extends { close(): Promise<void> }> {
+export class BackgroundConnect<Store extends { close(): Promise<void> }> {
   readonly opened: Promise<Store>;
   private current: Store | undefined;
   private reason = 'not tried yet';

@@ -4,6 +4,9 @@ export interface Clock {
   now(): number;
 }
 
+/** Under this token Nest injects the `Clock`. */
+export const CLOCK = Symbol('Clock');
+
 export const systemClock: Clock = { now: () => Date.now() };
 
 /** ISO 8601 in UTC with milliseconds, for years 0001 to 9999: the only form in which times leave the service. */

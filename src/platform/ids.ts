@@ -13,6 +13,9 @@ export interface Ids {
   secret(): string;
 }
 
+/** Under this token Nest injects the `Ids`. */
+export const IDS = Symbol('Ids');
+
 /** Random bytes are drawn in bulk: a draw of its own for each identifier costs more than all else about it. */
 const POOL_BYTES = 4096;
 

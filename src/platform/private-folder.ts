@@ -1,7 +1,7 @@
 import { chmodSync, lstatSync, mkdirSync, readdirSync, type Stats, statSync } from 'node:fs';
 import { join } from 'node:path';
 import type { Logger } from 'pino';
-import { StoreUnusable } from '../event-log/event-log.js';
+import { StoreUnusable } from './store-unusable.js';
 
 const OTHERS = 0o077;
 /** On a folder that everybody may write to, such as /tmp. */

@@ -1,14 +1,14 @@
 import { ControlError } from '../contract/errors.js';
 
 /** A piece of work that has its place until it gives it back. */
-export interface Place {
+export interface Slot {
   /** Whether somebody waits for a place that this one keeps. */
   readonly isWanted: boolean;
   /** Gives the place back; a second time has no effect. */
   release(): void;
 }
 
-export interface PlacesOptions {
+export interface SlotsOptions {
   /** Places of one organization. */
   readonly perOrg: number;
   /** Places of all organizations together; one of its own each organization has in any case. */
@@ -29,15 +29,15 @@ const LONGEST_WAIT_MS = 30_000;
  * Lets each organization have so many pieces of work under way. The others wait, first come, first served within an
  * organization, and organizations in turn where all places are taken.
  */
-export class Places {
+export class Slots {
   private readonly held = new Map<string, number>();
   private readonly waiting = new Map<string, Waiter[]>();
   private total = 0;
 
-  constructor(private readonly options: PlacesOptions) {}
+  constructor(private readonly options: SlotsOptions) {}
 
   /** Throws `rate_limited` when too many wait already, or it waited too long; and the reason of the signal when it aborts. */
-  async take(org: string, signal?: AbortSignal): Promise<Place> {
+  async take(org: string, signal?: AbortSignal): Promise<Slot> {
     signal?.throwIfAborted();
     if (this.isFree(org)) this.hold(org);
     else await this.wait(org, signal);

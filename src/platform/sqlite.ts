@@ -1,7 +1,7 @@
 import { closeSync, existsSync, fsyncSync, openSync } from 'node:fs';
 import { dirname } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
-import { StoreUnusable } from '../event-log/event-log.js';
+import { StoreUnusable } from './store-unusable.js';
 
 /** Primary result codes (sqlite.org/rescode.html); the extended ones carry them in their low byte. */
 const RESULT = { busy: 5, readonly: 8, ioError: 10, corrupt: 11, full: 13, cannotOpen: 14, notADatabase: 26 } as const;

@@ -1,8 +1,8 @@
 import { Inject } from '@nestjs/common';
 import { type IQueryHandler, Query, QueryHandler } from '@nestjs/cqrs';
 import { namesWithin, type Reach } from '../model/access.js';
-import { READ_MODEL } from '../platform/tokens.js';
 import type { ReadModel } from '../read-model/read-model.js';
+import { READ_MODEL } from '../read-model/read-model.js';
 
 export interface AuditContext {
   readonly name: string;

@@ -1,6 +1,6 @@
 import { ControlError } from '../contract/errors.js';
 import type { Offsets, Topic } from '../event-log/event-log.js';
-import { LateOpening } from '../platform/background-connect.js';
+import { BackgroundConnect } from '../platform/background-connect.js';
 import type { Document, Outcome, StoredDocument, Write } from './document.js';
 import type { KindName } from './kinds.js';
 import type { NextGeneration, Progress, ReadModel, ScanRange, StrayPage, StrayRange } from './read-model.js';
@@ -10,15 +10,15 @@ import type { LastPage, LastQuery, Page, SearchQuery } from './search.js';
  * A read model that may not be reachable yet. Until it is, everything asked of it is refused, and `missing` says why. For
  * one that can be reached and cannot be used, `opened` rejects.
  */
-export class LateReadModel implements ReadModel {
-  private readonly opening: LateOpening<ReadModel>;
+export class ConnectingReadModel implements ReadModel {
+  private readonly opening: BackgroundConnect<ReadModel>;
 
   constructor(
     name: string,
     readonly refreshMs: ReadModel['refreshMs'],
     open: () => Promise<ReadModel>,
   ) {
-    this.opening = new LateOpening(name, open);
+    this.opening = new BackgroundConnect(name, open);
   }
 
   get opened(): Promise<ReadModel> {

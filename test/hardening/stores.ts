@@ -7,10 +7,10 @@ import {
   type EventLog,
   type LogRecord,
   PositionOutOfRange,
-  StoreUnusable,
   type Topic,
 } from '../../src/event-log/event-log.js';
 import { UnreadableRecord } from '../../src/event-log/record-schema.js';
+import { StoreUnusable } from '../../src/platform/store-unusable.js';
 import type { EmbeddedReadModel } from '../../src/read-model/embedded/read-model.js';
 import type { KindName } from '../../src/read-model/kinds.js';
 import type { SearchQuery } from '../../src/read-model/search.js';

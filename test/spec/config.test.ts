@@ -2,7 +2,7 @@ import { randomBytes } from 'node:crypto';
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { USUAL_QUOTAS } from '../../src/control/quotas.js';
+import { USUAL_QUOTAS } from '../../src/contract/limits.js';
 import { ConfigError, readConfig } from '../../src/platform/config/config.js';
 import { TEST_SECRETS } from '../support/secrets.js';
 

@@ -2,6 +2,7 @@ import type { DatabaseSync } from 'node:sqlite';
 import { ControlError } from '../../contract/errors.js';
 import { type Clock, systemClock } from '../../platform/clock.js';
 import { openExclusive, sqliteFault, unusable } from '../../platform/sqlite.js';
+import { StoreUnusable } from '../../platform/store-unusable.js';
 import { together } from '../../platform/together.js';
 import { type Append, AppendQueue } from '../append-queue.js';
 import type { Backup, Snapshot } from '../backup.js';
@@ -13,7 +14,6 @@ import {
   type Offsets,
   type Position,
   PositionOutOfRange,
-  StoreUnusable,
   type Topic,
 } from '../event-log.js';
 import { partitionOf } from '../partition-of.js';

@@ -2,7 +2,8 @@ import { randomUUID } from 'node:crypto';
 import type { DatabaseSync } from 'node:sqlite';
 import { crc32 } from 'node:zlib';
 import { isEmpty } from '../../platform/sqlite.js';
-import { CorruptRecord, StoreUnusable, type Topic } from '../event-log.js';
+import { StoreUnusable } from '../../platform/store-unusable.js';
+import { CorruptRecord, type Topic } from '../event-log.js';
 
 type Partitions = Partial<Record<Topic, number>>;
 

@@ -13,8 +13,8 @@ import {
 } from 'node:fs';
 import { join } from 'node:path';
 import { openExclusive, syncFolder } from '../../platform/sqlite.js';
+import { StoreUnusable } from '../../platform/store-unusable.js';
 import type { Snapshot } from '../backup.js';
-import { StoreUnusable } from '../event-log.js';
 import { verifyLog } from './backup.js';
 import { FORMAT } from './format.js';
 

@@ -8,7 +8,7 @@ import RequestQueue from 'kafkajs/src/network/requestQueue/index.js';
 import apiKeys from 'kafkajs/src/protocol/requests/apiKeys.js';
 import protocol from 'kafkajs/src/protocol/requests/index.js';
 import type { Logger } from 'pino';
-import { StoreUnusable } from '../event-log.js';
+import { StoreUnusable } from '../../platform/store-unusable.js';
 import { KafkaFault } from './faults.js';
 import { decodeMetadata, lacksMetadata, type Metadata, metadataRequest } from './metadata.js';
 

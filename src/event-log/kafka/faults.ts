@@ -1,5 +1,5 @@
 import { ControlError } from '../../contract/errors.js';
-import { StoreUnusable } from '../event-log.js';
+import { StoreUnusable } from '../../platform/store-unusable.js';
 
 /** A request that got no answer. */
 export class KafkaFault extends Error {

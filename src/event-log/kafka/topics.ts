@@ -1,5 +1,6 @@
 import { setTimeout as delay } from 'node:timers/promises';
-import { StoreUnusable, type Topic } from '../event-log.js';
+import { StoreUnusable } from '../../platform/store-unusable.js';
+import { type Topic } from '../event-log.js';
 import type { KafkaLink } from './client.js';
 import { CODE } from './codes.js';
 import { KafkaFault } from './faults.js';

@@ -5,8 +5,9 @@ import { PublishAuditEvents, type Published, type PublishItem } from '../../comm
 import { ControlError, validationFailed } from '../../contract/errors.js';
 import type { SentAuditEvent } from '../../model/audit-event.js';
 import type { Clock } from '../../platform/clock.js';
+import { CLOCK } from '../../platform/clock.js';
 import type { Config } from '../../platform/config/config.js';
-import { CLOCK, CONFIG } from '../../platform/tokens.js';
+import { CONFIG } from '../../platform/config/config.js';
 import { Turns } from '../../platform/turns.js';
 import { Guarded, onOne } from '../access.js';
 import { Documented, ref } from '../answers/documented.js';

@@ -3,11 +3,11 @@ import { Controller, Get, Req, Res } from '@nestjs/common';
 import { CommandBus } from '@nestjs/cqrs';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { TakeBackup } from '../../commands/backup-take.js';
-import { Readiness } from '../../composition/readiness.js';
 import { Guarded } from '../access.js';
 import { Documented } from '../answers/documented.js';
 import { callerOf } from '../caller.js';
 import { checkQuery, noParameters } from '../errors/request-faults.js';
+import { Readiness } from '../readiness.js';
 import { sendStreamed } from '../server/streamed.js';
 
 @Controller('-backup')

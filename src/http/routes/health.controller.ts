@@ -1,8 +1,8 @@
 import { Controller, Get } from '@nestjs/common';
-import { Readiness } from '../../composition/readiness.js';
 import { ControlError } from '../../contract/errors.js';
 import { Guarded } from '../access.js';
 import { Documented } from '../answers/documented.js';
+import { Readiness } from '../readiness.js';
 
 @Controller('health')
 export class HealthController {

@@ -1,7 +1,7 @@
 import type { ServerResponse } from 'node:http';
 import type { FastifyReply, FastifyRequest, HookHandlerDoneFunction } from 'fastify';
 import { ControlError } from '../../contract/errors.js';
-import type { Place, Places } from '../../platform/slots.js';
+import type { Slot, Slots } from '../../platform/slots.js';
 
 /** A client that has taken too little for so long gives its place up; sooner where others wait for it. */
 const STALLED_MS = 60_000;
@@ -11,7 +11,7 @@ const LOOK_MS = 500;
 
 interface Held {
   readonly raw: ServerResponse;
-  readonly place: Place;
+  readonly place: Slot;
   /** How much the connection had taken at an instant. */
   bytes: number;
   since: number;
@@ -25,7 +25,7 @@ export class LargeReads {
   private readonly held = new Set<Held>();
   private watch: NodeJS.Timeout | undefined;
 
-  constructor(private readonly places: Places) {}
+  constructor(private readonly places: Slots) {}
 
   /** When the key is checked and the body is there. */
   readonly hook = (request: FastifyRequest, reply: FastifyReply, done: HookHandlerDoneFunction): void => {

@@ -1,6 +1,6 @@
 import { Readable } from 'node:stream';
 import type { FastifyReply } from 'fastify';
-import type { Readiness } from '../../composition/readiness.js';
+import type { Readiness } from '../readiness.js';
 
 /** A client that has taken nothing for so long is given up. */
 const STALLED_MS = 60_000;

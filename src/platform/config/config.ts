@@ -1,7 +1,6 @@
 import { readFileSync } from 'node:fs';
 import { isIP } from 'node:net';
-import type { Quotas } from '../../control/quotas.js';
-import type { MailLimits } from '../../model/sent-letters.js';
+import type { MailLimits, Quotas } from '../../contract/limits.js';
 import { Env } from '../env.js';
 import { LEAST_SECRET_BITS, MAKE_A_SECRET, secretBits } from '../secret-strength.js';
 import { type ClusterConfig, readClusterConfig } from './cluster.js';
@@ -44,6 +43,9 @@ export interface Config {
   readonly smtp: SmtpConfig | undefined;
   readonly mail: MailLimits;
 }
+
+/** Under this token Nest injects the `Config`. */
+export const CONFIG = Symbol('Config');
 
 export interface SmtpConfig {
   readonly host: string;
@@ -195,5 +197,5 @@ function isAddressRange(text: string): boolean {
 
 /** The version in the package's own description. */
 export function packageVersion(): string {
-  return JSON.parse(readFileSync(new URL('../package.json', import.meta.url), 'utf8')).version;
+  return JSON.parse(readFileSync(new URL('../../../package.json', import.meta.url), 'utf8')).version;
 }

@@ -1,4 +1,4 @@
-import { QUOTA_KINDS, QUOTAS, type Quotas } from '../../control/quotas.js';
+import { QUOTA_KINDS, QUOTAS, type Quotas } from '../../contract/limits.js';
 import type { Env } from '../env.js';
 
 const MOST = 10_000_000;

@@ -1,4 +1,4 @@
-import type { Place, Write } from '../../read-model/document.js';
+import type { Position, Write } from '../../read-model/document.js';
 import type { KindName } from '../../read-model/kinds.js';
 import type { Generation } from '../../read-model/read-model.js';
 import type { Expirable, Expiry } from '../expiry.js';
@@ -63,7 +63,7 @@ export function identifierOf(kind: KindName, { org, id }: { readonly org: string
   return JSON.stringify([kind, org, id]);
 }
 
-type Range = Pick<Place, 'topic' | 'partition'> & { readonly from: number; readonly to: number };
+type Range = Pick<Position, 'topic' | 'partition'> & { readonly from: number; readonly to: number };
 
 /** The ranges of the log that these documents come from, by kind and partition. */
 function rangesOf(applied: readonly Applied[]): (readonly [KindName, Range])[] {

@@ -1,4 +1,4 @@
-import type { Document, Place, StoredDocument, Write } from '../../read-model/document.js';
+import type { Document, Position, StoredDocument, Write } from '../../read-model/document.js';
 import type { KindName } from '../../read-model/kinds.js';
 import type { ReadModel } from '../../read-model/read-model.js';
 import type { Expiry } from '../expiry.js';
@@ -7,7 +7,7 @@ import { eachAtOnce, patiently } from './catch-up.js';
 import type { Passage } from './expected.js';
 import type { Differences } from './reconcile-report.js';
 import { scanned } from './scanned.js';
-import { contentOf, isSameContent, isSamePartition, isSamePlace } from './stored.js';
+import { contentOf, isSameContent, isSamePartition, isSamePosition } from './stored.js';
 
 /** What is remembered of faults that belong to each other; beyond it they are told one by one. */
 const REMEMBERED = { strayed: 1_000, told: 100_000 };
@@ -175,8 +175,8 @@ export class Comparison {
   }
 
   /** Whether the log explains that the identifier is stored as coming from there. */
-  private isRightElsewhere(write: Write, place: Place, end: number): boolean {
-    if (isSamePlace(place, write.place)) return true;
+  private isRightElsewhere(write: Write, place: Position, end: number): boolean {
+    if (isSamePosition(place, write.place)) return true;
     if (!isSamePartition(place, write.place)) return false;
     // The first creation of an identifier stays: what is stored was found to be right there, or lies before the range.
     if (write.op === 'create') return place.offset < write.place.offset;
@@ -191,7 +191,7 @@ export class Comparison {
   ): Promise<void> {
     if (this.told.size < REMEMBERED.told) this.told.add(key);
     // One that stands where it belongs is written over, so that reads do not miss it meanwhile.
-    const astray = copies.filter(({ misplaced, place }) => misplaced || !isSamePlace(place, write.place));
+    const astray = copies.filter(({ misplaced, place }) => misplaced || !isSamePosition(place, write.place));
     await this.differences.note(problem, write.kind, write, async () => {
       // First: what is written anew may stand where the copy stood.
       for (const copy of astray) await this.removeCopy(write.kind, copy);
@@ -233,7 +233,7 @@ class StoredPassage {
   take({ kind, org, id, place }: Write): StoredDocument[] {
     const entry = this.byIdentifier.get(identifierOf(kind, { org, id }));
     if (!entry) return [];
-    const taken = entry.documents.filter((document) => isSamePlace(document.place, place));
+    const taken = entry.documents.filter((document) => isSamePosition(document.place, place));
     entry.documents = entry.documents.filter((document) => !taken.includes(document));
     return taken;
   }

@@ -6,7 +6,7 @@ import type { Project, Projection } from '../projection.js';
 import { identifierOf } from './applied-window.js';
 import { turnOfTheLoop } from './catch-up.js';
 import type { Stretch } from './scanned.js';
-import { isSamePlace } from './stored.js';
+import { isSamePosition } from './stored.js';
 
 /** What the log says of a stretch of one of its partitions. Stretches follow each other without a gap. */
 export interface Passage extends Stretch {
@@ -75,7 +75,7 @@ export class FoldedTopic {
       this.folded = stretch.to;
       const isLast = (write: Write) => {
         const last = write.op !== 'create' && this.last.get(identifierOf(write.kind, write));
-        return !last || isSamePlace(last, write.place);
+        return !last || isSamePosition(last, write.place);
       };
       const asked = writes.filter(({ place }) => place.offset >= from && place.offset < to);
       const passage = { ...stretch, from: Math.max(from, stretch.from), to: Math.min(to, stretch.to) };

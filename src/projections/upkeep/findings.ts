@@ -1,5 +1,5 @@
 import type { Topic } from '../../event-log/event-log.js';
-import type { Place } from '../../read-model/document.js';
+import type { Position } from '../../read-model/document.js';
 import type { KindName } from '../../read-model/kinds.js';
 
 /** A document that is not as it should be, by the place in the log that it comes from, or says it comes from. */
@@ -48,7 +48,7 @@ export class Findings<Problem extends string, One extends Finding<Problem> = Fin
 export function findingOf<Problem extends string>(
   problem: Problem,
   itemKind: KindName,
-  { org, id, place }: { readonly org: string; readonly id: string; readonly place: Place },
+  { org, id, place }: { readonly org: string; readonly id: string; readonly place: Position },
 ): Finding<Problem> {
   return { problem, itemKind, org, id, topic: place.topic, partition: place.partition, offset: place.offset };
 }

@@ -1,4 +1,4 @@
-import type { Place, StoredDocument } from '../../read-model/document.js';
+import type { Position, StoredDocument } from '../../read-model/document.js';
 import { KIND_NAMES, type KindName } from '../../read-model/kinds.js';
 import type { Generation, ReadModel } from '../../read-model/read-model.js';
 import type { Expiry } from '../expiry.js';
@@ -138,7 +138,7 @@ async function* placesOf(pages: AsyncIterable<readonly StoredDocument[]>): Async
 }
 
 /** Places of one partition; no place comes last. */
-function orderOf(one: Place | undefined, other: Place | undefined): number {
+function orderOf(one: Position | undefined, other: Position | undefined): number {
   if (!one || !other) return Number(!one) - Number(!other);
   return one.offset - other.offset || one.ordinal - other.ordinal;
 }

@@ -1,5 +1,5 @@
 import type { Logger } from 'pino';
-import type { Place } from '../../read-model/document.js';
+import type { Position } from '../../read-model/document.js';
 import type { KindName } from '../../read-model/kinds.js';
 import { type Counts, type Finding, Findings, findingOf } from './findings.js';
 
@@ -45,7 +45,7 @@ export class Differences {
   async note(
     problem: Problem,
     kind: KindName,
-    document: { readonly org: string; readonly id: string; readonly place: Place },
+    document: { readonly org: string; readonly id: string; readonly place: Position },
     repair: () => Promise<void>,
   ): Promise<void> {
     if (this.repairs) {

@@ -1,4 +1,4 @@
-import { type Fields, type Place, type StoredDocument, sourceText, type Write } from '../../read-model/document.js';
+import { type Fields, type Position, type StoredDocument, sourceText, type Write } from '../../read-model/document.js';
 
 type Content = Pick<StoredDocument, 'place' | 'fields' | 'source' | 'deleted'> & { readonly hash?: string };
 
@@ -23,10 +23,10 @@ function isSameFields(one: Fields, other: Fields): boolean {
   return [...names].every((name) => one[name] === other[name]);
 }
 
-export function isSamePlace(one: Place, other: Place): boolean {
+export function isSamePosition(one: Position, other: Position): boolean {
   return isSamePartition(one, other) && one.offset === other.offset && one.ordinal === other.ordinal;
 }
 
-export function isSamePartition(one: Place, other: Place): boolean {
+export function isSamePartition(one: Position, other: Position): boolean {
   return one.topic === other.topic && one.partition === other.partition;
 }

@@ -1,5 +1,5 @@
 import type { Offsets, Topic } from '../../event-log/event-log.js';
-import type { Place, StoredDocument } from '../../read-model/document.js';
+import type { Position, StoredDocument } from '../../read-model/document.js';
 import { KIND_NAMES, type KindName } from '../../read-model/kinds.js';
 import type { ReadModel, StrayRange } from '../../read-model/read-model.js';
 import { patiently } from './catch-up.js';
@@ -36,6 +36,6 @@ export async function visitStrays(
   }
 }
 
-function isInLog({ topic, partition, offset }: Place, heads: Heads): boolean {
+function isInLog({ topic, partition, offset }: Position, heads: Heads): boolean {
   return offset >= 0 && offset < (heads[topic]?.[partition] ?? 0);
 }

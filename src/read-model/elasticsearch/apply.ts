@@ -1,4 +1,4 @@
-import type { OutcomeCode, Place, Write } from '../document.js';
+import type { OutcomeCode, Position, Write } from '../document.js';
 import type { KindName } from '../kinds.js';
 import { type Action, bulk, type Found, getAll, type Version } from './bulk.js';
 import { type Elasticsearch, ElasticsearchFault } from './client.js';
@@ -202,7 +202,7 @@ function newest(
   found: Found | undefined,
   codes: OutcomeCode[],
 ): Action | undefined {
-  let place: Place | undefined = found && placeIn(found.stored);
+  let place: Position | undefined = found && placeIn(found.stored);
   let winner: Change | undefined;
   for (const { write, at } of changes) {
     const order = place ? compare(write.place, place) : 1;
@@ -214,7 +214,7 @@ function newest(
   return found ? { ...location, op: 'put', over: found.version, document } : { ...location, op: 'create', document };
 }
 
-function compare(one: Place, other: Place): number {
+function compare(one: Position, other: Position): number {
   return one.offset - other.offset || one.ordinal - other.ordinal;
 }
 

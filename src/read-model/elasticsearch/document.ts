@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
 import type { Topic } from '../../event-log/event-log.js';
-import type { Document, Fields, FieldValue, Place, StoredDocument, Write } from '../document.js';
+import type { Document, Fields, FieldValue, Position, StoredDocument, Write } from '../document.js';
 import { classFields, expiryClass } from '../expiry-class.js';
 import { KINDS, type Kind, type KindName } from '../kinds.js';
 import type { SmileObject } from './smile.js';
@@ -62,7 +62,7 @@ export function monthOf(ms: number): string {
 let last = { day: 0, month: '1970.01' };
 
 /** Where a document of a kind that is stored by month belongs. */
-export function homeOf({ id, place }: { readonly id: string; readonly place: Place }): string {
+export function homeOf({ id, place }: { readonly id: string; readonly place: Position }): string {
   return monthIn(id) ?? monthOf(place.time);
 }
 
@@ -106,13 +106,13 @@ function placed({ org, id, place }: Write) {
   return { org, id, partition: partitionName(place), offset, ordinal, time };
 }
 
-export function placeIn({ partition, offset, ordinal, time }: Stored): Place {
+export function placeIn({ partition, offset, ordinal, time }: Stored): Position {
   const slash = partition.lastIndexOf('/');
   const topic = partition.slice(0, slash) as Topic;
   return { topic, partition: Number(partition.slice(slash + 1)), offset, ordinal, time };
 }
 
-export function isAt(stored: Pick<Stored, 'partition' | 'offset' | 'ordinal'>, place: Place): boolean {
+export function isAt(stored: Pick<Stored, 'partition' | 'offset' | 'ordinal'>, place: Position): boolean {
   return (
     stored.partition === partitionName(place) && stored.offset === place.offset && stored.ordinal === place.ordinal
   );

@@ -1,4 +1,4 @@
-import { StoreUnusable } from '../../event-log/event-log.js';
+import { StoreUnusable } from '../../platform/store-unusable.js';
 import { canServe } from '../kinds.js';
 import { type Identity, kindsIn } from './mapping.js';
 

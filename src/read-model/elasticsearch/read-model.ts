@@ -1,7 +1,8 @@
 import type { Logger } from 'pino';
 import { ControlError } from '../../contract/errors.js';
-import { type Offsets, StoreUnusable, type Topic } from '../../event-log/event-log.js';
+import { type Offsets, type Topic } from '../../event-log/event-log.js';
 import { type Clock, systemClock } from '../../platform/clock.js';
+import { StoreUnusable } from '../../platform/store-unusable.js';
 import type { Document, Outcome, StoredDocument, Write } from '../document.js';
 import { isAdded, KINDS_VERSION, type KindName, neededBy } from '../kinds.js';
 import {

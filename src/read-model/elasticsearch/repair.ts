@@ -1,4 +1,4 @@
-import type { Place, StoredDocument, Write } from '../document.js';
+import type { Position, StoredDocument, Write } from '../document.js';
 import type { KindName } from '../kinds.js';
 import { isExpired, isKeyed, locationOf, pointerOf, type Target } from './apply.js';
 import { type Action, bulk, type Found, getAll } from './bulk.js';
@@ -36,7 +36,7 @@ async function removeAt(
   target: Target,
   location: Location,
   named: { readonly kind: KindName; readonly org: string; readonly id: string },
-  place: Place,
+  place: Position,
 ): Promise<void> {
   const { es, names } = target;
   const wanted = isKeyed(named) ? [pointerOf(target, named), location] : [location];
@@ -58,6 +58,6 @@ function removal({ version }: Found, location: Location): Action {
   return { ...location, op: 'remove', over: version };
 }
 
-function isThis(stored: Stored, { org, id }: { readonly org: string; readonly id: string }, place: Place): boolean {
+function isThis(stored: Stored, { org, id }: { readonly org: string; readonly id: string }, place: Position): boolean {
   return stored.org === org && stored.id === id && isAt(stored, place);
 }

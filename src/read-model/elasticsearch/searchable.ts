@@ -1,6 +1,6 @@
 import type { Offsets, Topic } from '../../event-log/event-log.js';
 import { coalesced } from '../../platform/coalesced.js';
-import type { Place, Write } from '../document.js';
+import type { Position, Write } from '../document.js';
 import { KIND_NAMES } from '../kinds.js';
 import { GenerationLost } from '../read-model.js';
 import type { Version } from './bulk.js';
@@ -18,9 +18,9 @@ const MOST_ATTEMPTS = 50;
 
 /** How far everything of these writes, and of this progress, is applied. */
 export function appliedBounds(topic: Topic, writes: readonly Pick<Write, 'place'>[], progress: Offsets): Bounds {
-  const last = new Map<Topic, Map<number, Place>>();
+  const last = new Map<Topic, Map<number, Position>>();
   for (const { place } of writes) {
-    const ofTopic = last.get(place.topic) ?? new Map<number, Place>();
+    const ofTopic = last.get(place.topic) ?? new Map<number, Position>();
     last.set(place.topic, ofTopic);
     const known = ofTopic.get(place.partition);
     if (!known || isBefore(boundAt(known), boundAt(place))) ofTopic.set(place.partition, place);
@@ -30,7 +30,7 @@ export function appliedBounds(topic: Topic, writes: readonly Pick<Write, 'place'
   return laterBounds(boundsOf(nextsOf(topic, progress)), Object.fromEntries(written));
 }
 
-function boundAt({ offset, ordinal }: Place): Bound {
+function boundAt({ offset, ordinal }: Position): Bound {
   return [offset, ordinal + 1];
 }
 

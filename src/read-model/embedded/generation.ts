@@ -1,7 +1,7 @@
 import type { DatabaseSync, StatementSync } from 'node:sqlite';
 import type { Offsets, Topic } from '../../event-log/event-log.js';
 import type { Job, Turns } from '../../platform/turns.js';
-import type { Document, Outcome, Place, StoredDocument, Write } from '../document.js';
+import type { Document, Outcome, Position, StoredDocument, Write } from '../document.js';
 import { KIND_NAMES, type KindName } from '../kinds.js';
 import {
   type Generation,
@@ -136,7 +136,7 @@ export class EmbeddedGeneration implements Generation {
 
   /** A partition that has documents is known by its progress, also before it has made any. */
   private know(writes: readonly Write[]): void {
-    let last: Place | undefined;
+    let last: Position | undefined;
     for (const { place } of writes) {
       // Writes come in runs of one partition.
       if (place.topic === last?.topic && place.partition === last.partition) continue;

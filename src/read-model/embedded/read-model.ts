@@ -1,7 +1,8 @@
 import { existsSync } from 'node:fs';
 import type { DatabaseSync } from 'node:sqlite';
-import { type Offsets, StoreUnusable, type Topic } from '../../event-log/event-log.js';
+import { type Offsets, type Topic } from '../../event-log/event-log.js';
 import { isEmpty, openExclusive, sqliteFault } from '../../platform/sqlite.js';
+import { StoreUnusable } from '../../platform/store-unusable.js';
 import { Turns } from '../../platform/turns.js';
 import type { Document, Outcome, StoredDocument, Write } from '../document.js';
 import type { KindName } from '../kinds.js';

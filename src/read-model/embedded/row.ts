@@ -5,7 +5,7 @@ import {
   type Document,
   type Fields,
   type FieldValue,
-  type Place,
+  type Position,
   type StoredDocument,
   sourceText,
   type Write,
@@ -118,7 +118,7 @@ export function storedOf(kind: KindName, location: string, row: Row): StoredDocu
   };
 }
 
-export function placeOf(row: Row): Place {
+export function placeOf(row: Row): Position {
   const shard = String(row.shard);
   const slash = shard.lastIndexOf('/');
   return {
@@ -144,7 +144,7 @@ export function fieldIn(row: Row, field: string): unknown {
   return row[columnName(field)];
 }
 
-export function isAtPlace(row: Row | undefined, place: Place): boolean {
+export function isAtPlace(row: Row | undefined, place: Position): boolean {
   return row?.shard === shardOf(place) && row.offset === place.offset && row.ordinal === place.ordinal;
 }
 
