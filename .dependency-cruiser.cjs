@@ -1,15 +1,16 @@
 /** Which folder may import which. What is not named as allowed is forbidden. */
 const layers = {
-  model: [],
-  'event-log': ['model'],
-  'read-model': ['model', 'event-log'],
+  contract: [],
+  model: ['contract'],
+  'event-log': ['contract', 'model'],
+  'read-model': ['contract', 'model', 'event-log'],
   progress: ['event-log'],
   // The read model tells what became of a record when nobody is left who saw it indexed.
-  commands: ['model', 'event-log', 'progress', 'read-model'],
-  queries: ['model', 'read-model'],
-  projections: ['model', 'event-log', 'read-model', 'progress'],
-  http: ['model', 'commands', 'queries'],
-  cli: [],
+  commands: ['contract', 'model', 'event-log', 'progress', 'read-model'],
+  queries: ['contract', 'model', 'read-model'],
+  projections: ['contract', 'model', 'event-log', 'read-model', 'progress'],
+  http: ['contract', 'model', 'commands', 'queries'],
+  cli: ['contract'],
 };
 
 /** Files beside the folders that any layer of the server may use. */
@@ -28,14 +29,20 @@ module.exports = {
       to: { circular: true, viaOnly: { dependencyTypesNot: ['type-only'] } },
     },
     {
+      name: 'contract-imports-nothing',
+      severity: 'error',
+      from: { path: '^src/contract/' },
+      to: { pathNot: '^src/contract/' },
+    },
+    {
       name: 'model-imports-nothing-outside',
       comment: 'A digest is a pure function of its text.',
       severity: 'error',
       from: { path: '^src/model/' },
-      to: { pathNot: '^src/model/|^(node:)?crypto$' },
+      to: { pathNot: '^src/(contract|model)/|^(node:)?crypto$' },
     },
     ...Object.entries(layers)
-      .filter(([layer]) => layer !== 'model')
+      .filter(([layer]) => layer !== 'contract' && layer !== 'model')
       .map(([layer, allowed]) => ({
         name: `${layer}-sees-its-own-layers`,
         severity: 'error',
