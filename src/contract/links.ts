@@ -1,5 +1,4 @@
-/** The kinds of resources within an organization that links name. */
-export type LinkedKind = 'user' | 'group' | 'serviceaccount' | 'policy' | 'domain' | 'auditctx' | 'invitation';
+import type { KindName } from '../contract/kinds.js';
 
 export interface ParsedLink {
   readonly org: string;
@@ -9,7 +8,7 @@ export interface ParsedLink {
 }
 
 /** A link is the resource's path on the API, its reference percent-encoded only where a path needs it. */
-export function linkTo(org: string, kind: LinkedKind, ref: string): string {
+export function linkTo(org: string, kind: KindName, ref: string): string {
   return `/org/${org}/${kind}/${encodeURIComponent(ref).replaceAll('%40', '@')}`;
 }
 

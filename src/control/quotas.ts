@@ -21,7 +21,7 @@ export function refuseOverQuota(fold: ControlFold, events: readonly ControlEvent
 function explanation(kind: QuotaKind, org: string, most: number): string {
   const { plural, setting } = QUOTAS[kind];
   const owner = kind === 'org' ? 'the service' : `organization ${org}`;
-  const remedy = `${'isForGood' in QUOTAS[kind] ? '' : 'delete some, or '}ask the operator to raise it`;
+  const remedy = `${QUOTAS[kind].isForGood ? '' : 'delete some, or '}ask the operator to raise it`;
   return `the limit of ${plural} in ${owner} is ${most} (${setting}); ${remedy}`;
 }
 
