@@ -1,5 +1,5 @@
-import { isoTime, systemClock } from '../../src/clock.js';
-import { keyedId, systemIds, timeOf } from '../../src/ids.js';
+import { isoTime, systemClock } from '../../src/platform/clock.js';
+import { keyedId, systemIds, timeOf } from '../../src/platform/ids.js';
 import fc from '../support/fast-check.js';
 import { clockContract, idsContract } from './ids-and-clock.contract.js';
 

@@ -1,4 +1,4 @@
-import { keyedId } from '../../src/ids.js';
+import { keyedId } from '../../src/platform/ids.js';
 import type { Write } from '../../src/read-model/document.js';
 import fc from '../support/fast-check.js';
 import { settled } from './harness.js';

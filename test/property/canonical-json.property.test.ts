@@ -1,4 +1,4 @@
-import { parseJsonText } from '../../src/http/json.js';
+import { parseJsonText } from '../../src/http/json/parse.js';
 import { canonicalJson } from '../../src/model/canonical-json.js';
 import fc from '../support/fast-check.js';
 import { jsonObject, jsonValue, seeded, spelled } from './arbitraries.js';

@@ -1,6 +1,6 @@
-import { ControlError } from '../../src/errors.js';
-import { exactNumbers, parseJsonText } from '../../src/http/json.js';
-import { findDuplicateName } from '../../src/http/json-duplicates.js';
+import { ControlError } from '../../src/contract/errors.js';
+import { findDuplicateName } from '../../src/http/json/duplicates.js';
+import { exactNumbers, parseJsonText } from '../../src/http/json/parse.js';
 import fc from '../support/fast-check.js';
 import { jsonValue, seeded, spelled, unicode } from './arbitraries.js';
 

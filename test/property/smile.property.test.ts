@@ -1,5 +1,5 @@
 import { parse } from 'smile-js';
-import { SmileDocuments, type SmileObject } from '../../src/read-model/smile.js';
+import { SmileDocuments, type SmileObject } from '../../src/read-model/elasticsearch/smile.js';
 import fc from '../support/fast-check.js';
 import { seeded, unicode } from './arbitraries.js';
 

@@ -1,5 +1,5 @@
 import { CorruptRecord, type LogEntry } from '../../src/event-log/event-log.js';
-import { crc32c, decodeRecords } from '../../src/event-log/kafka-records.js';
+import { crc32c, decodeRecords } from '../../src/event-log/kafka/records.js';
 import fc from '../support/fast-check.js';
 
 type Written = Pick<LogEntry, 'key' | 'headers'> & { readonly value: Uint8Array };

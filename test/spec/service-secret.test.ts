@@ -1,4 +1,4 @@
-import { ServiceSecret } from '../../src/service-secret.js';
+import { ServiceSecret } from '../../src/platform/service-secret.js';
 import fc from '../support/fast-check.js';
 
 const secret = new ServiceSecret('the secret of one service');
