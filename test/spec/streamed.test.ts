@@ -1,5 +1,5 @@
 import fc from 'fast-check';
-import { pieces } from '../../src/http/streamed.js';
+import { pieces } from '../../src/http/server/streamed.js';
 
 const MOST = 64 * 1024;
 
