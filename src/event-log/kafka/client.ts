@@ -2,7 +2,7 @@ import { connect as connectTcp, isIP, type Socket } from 'node:net';
 import { connect as connectTls } from 'node:tls';
 import { type ISocketFactoryArgs, Kafka, logLevel, type SASLOptions } from 'kafkajs';
 import type { Logger } from 'pino';
-import { StoreUnusable } from '../event-log.js';
+import { StoreUnusable } from '../../platform/store-unusable.js';
 
 export interface Address {
   readonly host: string;

@@ -1,5 +1,5 @@
-import { ControlError } from '../../errors.js';
-import { StoreUnusable } from '../event-log.js';
+import { ControlError } from '../../contract/errors.js';
+import { StoreUnusable } from '../../platform/store-unusable.js';
 
 /** A request to a broker that failed, or that the broker refused. */
 export class KafkaFault extends Error {

@@ -1,7 +1,8 @@
 import { type Broker, type Cluster, type Message, PartitionAssigners } from 'kafkajs';
 import RequestQueue from 'kafkajs/src/network/requestQueue/index.js';
 import protocol, { type Exchange, type ProtocolRequest } from 'kafkajs/src/protocol/requests/index.js';
-import { type LogEntry, PositionOutOfRange, StoreUnusable } from '../event-log.js';
+import { StoreUnusable } from '../../platform/store-unusable.js';
+import { type LogEntry, PositionOutOfRange } from '../event-log.js';
 import { KafkaClient, type KafkaConnection } from './client.js';
 import { KafkaFault } from './faults.js';
 import { decodeFetch, type Fetched } from './records.js';

@@ -1,6 +1,6 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import type { Logger } from 'pino';
-import { ControlError } from '../../errors.js';
+import { ControlError } from '../../contract/errors.js';
 import { type Append, AppendQueue, type Queued } from '../append-queue.js';
 import type { EventLog, LogEntry, Position } from '../event-log.js';
 import { partitionOf } from '../partition-of.js';

@@ -1,6 +1,7 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { type Admin, ConfigResourceTypes, KafkaJSAggregateError, type PartitionMetadata } from 'kafkajs';
-import { StoreUnusable, type Topic } from '../event-log.js';
+import { StoreUnusable } from '../../platform/store-unusable.js';
+import type { Topic } from '../event-log.js';
 import { brokerError } from './faults.js';
 
 export interface TopicOptions {
