@@ -1,13 +1,59 @@
+import { ControlError } from '../../contract/errors.js';
+import type { Queued } from '../append-queue.js';
 import type { LogEntry, Position } from '../event-log.js';
 import { KafkaFault } from './faults.js';
 import type { KafkaLink, Produced } from './link.js';
 
-/** One entry of an append that is being delivered. */
-export interface Parcel {
-  readonly entry: LogEntry;
-  readonly stored: (position: Position) => void;
+/** An append, and what became of its entries so far. */
+export class Shipment {
+  private readonly positions: Position[] = [];
+  /** How many entries are not settled. */
+  private open: number;
+  private maybeStored = false;
+  private failure: { readonly cause: unknown } | undefined;
+
+  constructor(
+    readonly queued: Queued,
+    private readonly release: (queued: Queued) => void,
+  ) {
+    this.open = queued.append.entries.length;
+  }
+
+  get isFailed(): boolean {
+    return this.failure !== undefined;
+  }
+
+  stored(index: number, position: Position): void {
+    this.positions[index] = position;
+    this.maybeStored = true;
+    this.settle();
+  }
+
   /** `maybeStored`: the entry may be in the log. */
-  readonly failed: (maybeStored: boolean, cause: unknown) => void;
+  failed(maybeStored: boolean, cause: unknown): void {
+    this.maybeStored ||= maybeStored;
+    this.failure ??= { cause };
+    this.settle();
+  }
+
+  private settle(): void {
+    this.open -= 1;
+    if (this.open > 0) return;
+    this.release(this.queued);
+    const { resolve, reject } = this.queued.append;
+    if (!this.failure) return resolve(this.positions);
+    const [code, message] = this.maybeStored
+      ? (['outcome_unknown', 'Kafka did not say in time whether it has the record'] as const)
+      : (['log_unavailable', 'the log cannot be written'] as const);
+    reject(new ControlError(code, message, {}, this.failure));
+  }
+}
+
+/** One entry of an append. */
+export interface Parcel {
+  readonly shipment: Shipment;
+  readonly index: number;
+  readonly entry: LogEntry;
 }
 
 /** Entries that go to one partition as one batch of records: Kafka stores all of them or none. */
@@ -24,12 +70,11 @@ export class PartitionBatch {
   constructor(
     readonly topic: string,
     readonly partition: number,
-    /** When its first entry was appended. */
-    readonly since: number,
   ) {}
 
+  /** Notes the outcome of a request. */
   note({ errorCode, baseOffset }: Produced): void {
-    if (errorCode === 0) return this.stored(Number(baseOffset));
+    if (errorCode === 0) return this.stored(baseOffset);
     const refused = REFUSED.has(errorCode);
     this.failed(!refused, new KafkaFault(`${this.topic}/${this.partition}: Kafka error ${errorCode}`, true));
     if (refused && errorCode !== NOT_ENOUGH_REPLICAS) this.giveUp();
@@ -37,9 +82,10 @@ export class PartitionBatch {
 
   private stored(base: number): void {
     this.settled = true;
+    const { partition } = this;
     // The records of a batch have consecutive offsets in their order.
-    for (const [index, { stored }] of this.parcels.entries())
-      stored({ partition: this.partition, offset: base + index });
+    for (const [at, { shipment, index }] of this.parcels.entries())
+      shipment.stored(index, { partition, offset: base + at });
   }
 
   /** An attempt failed; another may follow. */
@@ -52,33 +98,33 @@ export class PartitionBatch {
   giveUp(): void {
     if (this.settled) return;
     this.settled = true;
-    for (const { failed } of this.parcels) failed(this.maybeStored, this.cause);
+    for (const { shipment } of this.parcels) shipment.failed(this.maybeStored, this.cause);
   }
 }
 
-/** Sends each batch to the leader of its partition, one request a leader, and notes the outcome in it. Never rejects. */
+/** Sends each batch to the leader of its partition, one request a leader, and notes the outcome in it. */
 export async function sendBatches(
   link: KafkaLink,
   batches: readonly PartitionBatch[],
   timeoutMs: number,
 ): Promise<void> {
   const byLeader = Map.groupBy(batches, ({ topic, partition }) => link.leaderOf(topic, partition));
-  await Promise.all([...byLeader].map(([leader, own]) => sendTo(link, leader, own, timeoutMs)));
-}
-
-async function sendTo(link: KafkaLink, leader: string, batches: readonly PartitionBatch[], timeoutMs: number) {
-  try {
-    const produced = await link.produce(leader, batches, timeoutMs);
-    for (const batch of batches) {
-      const own = produced.find(({ topic, partition }) => topic === batch.topic && partition === batch.partition);
-      batch.note(own ?? NOT_NAMED);
+  const requests = [...byLeader].map(async ([leader, own]) => {
+    try {
+      const produced = await link.produce(leader, own, timeoutMs);
+      for (const batch of own) {
+        const isOwn = ({ topic, partition }: Produced) => topic === batch.topic && partition === batch.partition;
+        batch.note(produced.find(isOwn) ?? UNNAMED);
+      }
+    } catch (error) {
+      for (const batch of own) batch.failed(error instanceof KafkaFault && error.sent, error);
     }
-  } catch (error) {
-    for (const batch of batches) batch.failed(error instanceof KafkaFault && error.sent, error);
-  }
+  });
+  await Promise.all(requests);
 }
 
-const NOT_NAMED: Produced = { topic: '', partition: -1, errorCode: -1, baseOffset: -1 };
+/** For a partition that the response does not name. */
+const UNNAMED: Produced = { topic: '', partition: -1, errorCode: -1, baseOffset: -1 };
 
 const NOT_ENOUGH_REPLICAS = 19;
 

@@ -1,40 +1,8 @@
 import { connect as connectTcp, isIP, type Socket } from 'node:net';
 import { connect as connectTls } from 'node:tls';
 import { type ISocketFactoryArgs, Kafka, logLevel, type SASLOptions } from 'kafkajs';
-import type { Logger } from 'pino';
 import { StoreUnusable } from '../../platform/store-unusable.js';
-
-export interface Address {
-  readonly host: string;
-  readonly port: number;
-}
-
-export interface KafkaTls {
-  readonly ca?: string | Buffer;
-  readonly cert?: string | Buffer;
-  readonly key?: string | Buffer;
-  readonly rejectUnauthorized?: boolean;
-}
-
-export interface KafkaSasl {
-  readonly mechanism: 'plain' | 'scram-sha-256' | 'scram-sha-512';
-  readonly username: string;
-  readonly password: string;
-}
-
-export interface KafkaConnection {
-  /** The brokers to connect to first, each `host:port`. */
-  readonly brokers: readonly string[];
-  readonly clientId: string;
-  /** Undefined: without TLS. */
-  readonly tls?: KafkaTls | undefined;
-  readonly sasl?: KafkaSasl | undefined;
-  /** For tests and tunnels: where to connect instead of a broker's own address. */
-  readonly route?: ((broker: Address) => Address) | undefined;
-  /** How long a broker may take to respond. */
-  readonly requestTimeoutMs: number;
-  readonly logger: Logger;
-}
+import type { Address, Settings } from './options.js';
 
 /** How long a broker may take to accept a connection. */
 const CONNECT_MS = 2_000;
@@ -47,8 +15,8 @@ export class KafkaClient {
   private closed = false;
 
   /** Throws `StoreUnusable` if a broker is not named as `host:port`. */
-  constructor(private readonly connection: KafkaConnection) {
-    const { brokers, clientId, tls, sasl, requestTimeoutMs, logger } = connection;
+  constructor(private readonly settings: Settings) {
+    const { brokers, clientId, tls, sasl, requestMs, logger } = settings;
     const seeds = brokers.map(addressOf).sort(() => Math.random() - 0.5);
     this.kafka = new Kafka({
       clientId,
@@ -57,7 +25,7 @@ export class KafkaClient {
       ...(tls && { ssl: tls }),
       ...(sasl && { sasl: { ...sasl } as SASLOptions }),
       connectionTimeout: CONNECT_MS,
-      requestTimeout: requestTimeoutMs,
+      requestTimeout: requestMs,
       retry: { retries: 0 },
       logLevel: logLevel.WARN,
       // Whoever meets the fault reports it, with more context.
@@ -68,7 +36,7 @@ export class KafkaClient {
 
   /** Calls `connect` until one of the brokers accepts. */
   async connect(connect: () => Promise<void>): Promise<void> {
-    for (let left = this.connection.brokers.length; ; left -= 1) {
+    for (let left = this.settings.brokers.length; ; left -= 1) {
       try {
         // After a failure kafkajs tries the next broker.
         return await connect();
@@ -79,7 +47,7 @@ export class KafkaClient {
   }
 
   private socketTo({ host: encoded, port, onConnect }: ISocketFactoryArgs): Socket {
-    const { tls, route } = this.connection;
+    const { tls, route } = this.settings;
     const broker = { host: encoded.replaceAll(COLON, ':'), port };
     const address = route?.(broker) ?? broker;
     const name = isIP(broker.host) ? {} : { servername: broker.host };

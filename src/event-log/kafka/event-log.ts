@@ -1,41 +1,13 @@
 import { setTimeout as delay } from 'node:timers/promises';
-import type { Logger } from 'pino';
 import type { Batch, Consumer, EventLog, LogEntry, Offsets, Position, Topic } from '../event-log.js';
-import { type Address, KafkaClient, type KafkaConnection, type KafkaSasl, type KafkaTls } from './client.js';
+import { KafkaClient } from './client.js';
 import { openFailure, unavailable } from './faults.js';
 import { type FeedOptions, TopicFeed } from './feed.js';
 import { GroupConsumer } from './group.js';
 import { type Connect, KafkaLink } from './link.js';
+import { DEFAULTS, type KafkaEventLogOptions, type Settings } from './options.js';
 import { KafkaProducer } from './producer.js';
 import { type KafkaTopic, type KafkaTopics, prepareTopics } from './topics.js';
-
-export interface KafkaEventLogOptions {
-  /** Where to begin: some of the brokers, each `host:port`. */
-  readonly brokers: readonly string[];
-  readonly clientId?: string;
-  readonly tls?: KafkaTls | undefined;
-  readonly sasl?: KafkaSasl | undefined;
-  /** Before the name of every topic and group: several services can share a cluster. */
-  readonly topicPrefix?: string;
-  /** Of `audit`; it must have exactly so many. Undefined: as many as it has, or 12 when it is made. */
-  readonly partitions?: number | undefined;
-  /** Copies of each partition; 1 says that the cluster is a single broker, and may lose what it acknowledged. Default 3. */
-  readonly replication?: 1 | 3;
-  /** What may wait to be acknowledged. */
-  readonly maxPending?: { readonly entries: number; readonly bytes: number };
-  readonly maxRecordBytes?: number;
-  /** How long an append waits for others that can go with it. */
-  readonly lingerMs?: number;
-  /** How many records go at once. */
-  readonly batchRecords?: number;
-  /** How long an append is tried again before it is rejected. */
-  readonly deliveryMs?: number;
-  /** How long a broker may take to answer. */
-  readonly requestMs?: number;
-  readonly logger: Logger;
-  /** For tests and tunnels: where to connect instead of a broker's own address. */
-  readonly route?: (broker: Address) => Address;
-}
 
 /** How long `open` tries to reach a broker. */
 const OPEN_MS = 5_000;
@@ -46,8 +18,6 @@ const HEAD_AGAIN_MS = 50;
 
 /** How long `close` waits for consumers. */
 const CLOSE_MS = 3_000;
-
-const RECORD_BYTES = 900 * 1024;
 
 /**
  * The log in Kafka: one topic each, made and checked at the start. An append resolves when all replicas in sync have it,
@@ -72,37 +42,24 @@ export class KafkaEventLog implements EventLog {
    * `log_unavailable` when no broker answers: then it may be tried again. Leaves no connection behind.
    */
   static async open(options: KafkaEventLogOptions): Promise<KafkaEventLog> {
-    const { brokers, clientId = 'control-service', requestMs = 10_000, tls, sasl, route, logger } = options;
-    const connection = { brokers, clientId, tls, sasl, route, requestTimeoutMs: requestMs, logger };
+    const settings = { ...DEFAULTS, ...options };
     try {
-      return new KafkaEventLog(options, connection, await openTopics(connection, options));
+      return new KafkaEventLog(settings, await openTopics(settings));
     } catch (error) {
       throw openFailure(error);
     }
   }
 
   private constructor(
-    private readonly options: KafkaEventLogOptions,
-    private readonly connection: KafkaConnection,
+    private readonly settings: Settings,
     private readonly topics: KafkaTopics,
   ) {
     this.id = `${topics.control.id}-${topics.audit.id}`;
-    const { maxRecordBytes = RECORD_BYTES } = options;
-    this.producer = new KafkaProducer({
-      topics,
-      connect: this.connectTo(...Object.values(topics)),
-      maxPending: options.maxPending ?? { entries: 20_000, bytes: 64 * 1024 * 1024 },
-      maxRecordBytes,
-      lingerMs: options.lingerMs ?? 5,
-      batchRecords: options.batchRecords ?? 500,
-      deliveryMs: options.deliveryMs ?? 30_000,
-      requestMs: connection.requestTimeoutMs,
-      logger: options.logger,
-    });
+    this.producer = new KafkaProducer(settings, topics, this.connectTo(...Object.values(topics)));
   }
 
   private connectTo(...topics: KafkaTopic[]): Connect {
-    return (signal) => KafkaLink.open(this.connection, topics, signal);
+    return (signal) => KafkaLink.open(this.settings, topics, signal);
   }
 
   get pending(): EventLog['pending'] {
@@ -133,13 +90,12 @@ export class KafkaEventLog implements EventLog {
 
   async consume(topic: Topic, consumer: Consumer, signal: AbortSignal): Promise<void> {
     const end = AbortSignal.any([signal, this.closing.signal]);
-    const group = `${this.options.topicPrefix ?? ''}${consumer.group}`;
-    await this.track(new GroupConsumer(this.connection, this.feedOptions(topic), group, consumer).run(end));
+    await this.track(new GroupConsumer(this.settings, this.feedOptions(topic), consumer).run(end));
   }
 
   private feedOptions(topic: Topic): FeedOptions {
     const kafka = this.topics[topic];
-    return { topic, kafka, connect: this.connectTo(kafka), logger: this.options.logger };
+    return { topic, kafka, connect: this.connectTo(kafka), logger: this.settings.logger };
   }
 
   private partitionsOf(topic: Topic): number[] {
@@ -190,17 +146,16 @@ export class KafkaEventLog implements EventLog {
   }
 }
 
-async function openTopics(connection: KafkaConnection, options: KafkaEventLogOptions): Promise<KafkaTopics> {
-  const { topicPrefix: prefix = '', partitions, replication = 3, maxRecordBytes: batchBytes = RECORD_BYTES } = options;
-  const client = new KafkaClient(connection);
+/** Makes and checks the topics, and reads their ids. */
+async function openTopics(settings: Settings): Promise<KafkaTopics> {
+  const client = new KafkaClient(settings);
   const late = setTimeout(() => client.close(), OPEN_MS);
   try {
     const admin = client.kafka.admin();
     await client.connect(() => admin.connect());
     clearTimeout(late);
-    const [broker = ''] = connection.brokers;
-    const topics = await prepareTopics(admin, { prefix, partitions, replication, batchBytes, broker });
-    const link = await KafkaLink.open(connection, Object.values(topics), AbortSignal.timeout(OPEN_MS));
+    const topics = await prepareTopics(admin, settings);
+    const link = await KafkaLink.open(settings, Object.values(topics), AbortSignal.timeout(OPEN_MS));
     link.close();
     const entries = Object.entries(topics).map(([topic, one]) => [topic, { ...one, id: link.ids.get(one.name) }]);
     return Object.fromEntries(entries);

@@ -1,9 +1,10 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { type PartitionAssigner, PartitionAssigners } from 'kafkajs';
 import type { Consumer } from '../event-log.js';
-import { KafkaClient, type KafkaConnection } from './client.js';
+import { KafkaClient } from './client.js';
 import { KafkaFault } from './faults.js';
 import { type FeedOptions, TopicFeed } from './feed.js';
+import type { Settings } from './options.js';
 
 /** Of failed attempts to join. */
 const RETRY_MS = { first: 100, most: 5_000 };
@@ -40,13 +41,15 @@ export class GroupConsumer {
   private readonly stop = new AbortController();
   private readonly inHand = new Map<number, Promise<void>>();
   private failure: { readonly error: unknown } | undefined;
+  private readonly group: string;
 
   constructor(
-    private readonly connection: KafkaConnection,
+    private readonly settings: Settings,
     private readonly options: FeedOptions,
-    private readonly group: string,
     private readonly consumer: Consumer,
-  ) {}
+  ) {
+    this.group = settings.topicPrefix + consumer.group;
+  }
 
   /** Resolves when the signal aborts and the last `handle` is done. */
   async run(signal: AbortSignal): Promise<void> {
@@ -74,7 +77,7 @@ export class GroupConsumer {
   /** Resolves at the end; rejects when the membership is lost. */
   private async member(end: AbortSignal, joined: () => void): Promise<void> {
     const { kafka, logger, topic } = this.options;
-    const client = new KafkaClient(this.connection);
+    const client = new KafkaClient(this.settings);
     const member = client.kafka.consumer({
       groupId: this.group,
       partitionAssigners: [roundRobin],

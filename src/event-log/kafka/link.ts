@@ -3,8 +3,9 @@ import RequestQueue from 'kafkajs/src/network/requestQueue/index.js';
 import protocol, { type Exchange, type ProtocolRequest } from 'kafkajs/src/protocol/requests/index.js';
 import { StoreUnusable } from '../../platform/store-unusable.js';
 import { type LogEntry, PositionOutOfRange } from '../event-log.js';
-import { KafkaClient, type KafkaConnection } from './client.js';
+import { KafkaClient } from './client.js';
 import { KafkaFault } from './faults.js';
+import type { Settings } from './options.js';
 import { decodeFetch, type Fetched } from './records.js';
 import { decodeTopicIds, knowsTopicIds, topicIdsRequest } from './topic-ids.js';
 
@@ -59,12 +60,8 @@ export class KafkaLink {
    * Connects to the first broker that accepts. Throws `PositionOutOfRange` if a topic has another id: it was deleted and
    * made again, and its offsets mean other records.
    */
-  static async open(
-    connection: KafkaConnection,
-    topics: readonly TopicName[],
-    signal: AbortSignal,
-  ): Promise<KafkaLink> {
-    const client = new KafkaClient(connection);
+  static async open(settings: Settings, topics: readonly TopicName[], signal: AbortSignal): Promise<KafkaLink> {
+    const client = new KafkaClient(settings);
     const close = () => client.close();
     signal.addEventListener('abort', close, { once: true });
     try {

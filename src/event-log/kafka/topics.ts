@@ -3,18 +3,7 @@ import { type Admin, ConfigResourceTypes, KafkaJSAggregateError, type PartitionM
 import { StoreUnusable } from '../../platform/store-unusable.js';
 import type { Topic } from '../event-log.js';
 import { brokerError } from './faults.js';
-
-export interface TopicOptions {
-  readonly prefix: string;
-  /** Of `audit`. Undefined: as many as it has, or `AUDIT_PARTITIONS` when it is made. */
-  readonly partitions: number | undefined;
-  /** 1 says that the cluster is a single broker. */
-  readonly replication: 1 | 3;
-  /** The largest batch that a producer sends. */
-  readonly batchBytes: number;
-  /** Named in what the operator is told to do. */
-  readonly broker: string;
-}
+import type { Settings } from './options.js';
 
 export interface KafkaTopic {
   readonly name: string;
@@ -45,34 +34,38 @@ interface Setting {
  * not as it must be: a log that expires, or that acknowledges what one disk holds, is not the truth of the service.
  * Several processes may do this at once.
  */
-export async function prepareTopics(
-  admin: Admin,
-  options: TopicOptions,
-): Promise<Record<Topic, Omit<KafkaTopic, 'id'>>> {
+export async function prepareTopics(admin: Admin, options: Settings): Promise<Record<Topic, Omit<KafkaTopic, 'id'>>> {
   const found = await existing(admin, options);
-  const faults = [...found].flatMap(([topic, partitions]) => layoutFaults(topic, partitions, options));
-  faults.push(...(await settingFaults(admin, options, found)));
+  const described = await describe(admin, options);
+  const faults = found.flatMap(({ topic, name, partitions }) => [
+    ...layoutFaults(topic, name, partitions, options),
+    ...settingFaults(name, settings(options, topic, replicasOf(partitions)), described, options),
+  ]);
   if (faults.length > 0)
     throw new StoreUnusable(`the topics in Kafka are not as they must be:\n  ${faults.join('\n  ')}`);
-  const entries = [...found].map(([topic, { length }]) => [
-    topic,
-    { name: options.prefix + topic, partitions: length },
-  ]);
-  return Object.fromEntries(entries);
+  return Object.fromEntries(
+    found.map(({ topic, name, partitions }) => [topic, { name, partitions: partitions.length }]),
+  ) as Record<Topic, Omit<KafkaTopic, 'id'>>;
 }
 
-/** The partitions of each topic, which is made if it is missing, once each of them has a leader. */
-async function existing(admin: Admin, options: TopicOptions): Promise<ReadonlyMap<Topic, PartitionMetadata[]>> {
+interface Found {
+  readonly topic: Topic;
+  readonly name: string;
+  readonly partitions: readonly PartitionMetadata[];
+}
+
+/** The topics, made if they are missing, once each partition has a leader. */
+async function existing(admin: Admin, options: Settings): Promise<Found[]> {
   const deadline = Date.now() + MAKE_MS;
-  const found = new Map<Topic, PartitionMetadata[]>();
   for (;;) {
+    const found: Found[] = [];
     const missing: Topic[] = [];
     let reason = '';
-    for (const topic of TOPICS.filter((one) => !found.has(one))) {
-      const name = options.prefix + topic;
+    for (const topic of TOPICS) {
+      const name = options.topicPrefix + topic;
       try {
         const { topics } = await admin.fetchTopicMetadata({ topics: [name] });
-        found.set(topic, topics[0]?.partitions ?? []);
+        found.push({ topic, name, partitions: topics[0]?.partitions ?? [] });
       } catch (error) {
         const type = brokerError(error);
         if (type === 'TOPIC_AUTHORIZATION_FAILED')
@@ -82,7 +75,7 @@ async function existing(admin: Admin, options: TopicOptions): Promise<ReadonlyMa
         reason = `${name}: ${(error as Error).message}`;
       }
     }
-    if (found.size === TOPICS.length) return found;
+    if (found.length === TOPICS.length) return found;
     if (missing.length > 0) reason = (await make(admin, options, missing)) ?? reason;
     if (Date.now() > deadline) throw new StoreUnusable(`the topics in Kafka cannot be used: ${reason}`);
     await delay(MAKE_AGAIN_MS);
@@ -90,9 +83,9 @@ async function existing(admin: Admin, options: TopicOptions): Promise<ReadonlyMa
 }
 
 /** Returns why a topic could not be made if another try may do. */
-async function make(admin: Admin, options: TopicOptions, missing: readonly Topic[]): Promise<string | undefined> {
+async function make(admin: Admin, options: Settings, missing: readonly Topic[]): Promise<string | undefined> {
   const topics = missing.map((topic) => ({
-    topic: options.prefix + topic,
+    topic: options.topicPrefix + topic,
     numPartitions: partitionsOf(topic, options) ?? AUDIT_PARTITIONS,
     replicationFactor: options.replication,
     configEntries: [...settings(options, topic), ...lifeOf(topic)].map(({ name, value }) => ({ name, value })),
@@ -123,12 +116,16 @@ const PASSING: ReadonlySet<string> = new Set([
 ]);
 
 /** How many partitions the topic must have; undefined: any number. */
-function partitionsOf(topic: Topic, options: TopicOptions): number | undefined {
+function partitionsOf(topic: Topic, options: Settings): number | undefined {
   return topic === 'audit' ? options.partitions : 1;
 }
 
-function layoutFaults(topic: Topic, partitions: readonly PartitionMetadata[], options: TopicOptions): string[] {
-  const name = options.prefix + topic;
+function layoutFaults(
+  topic: Topic,
+  name: string,
+  partitions: readonly PartitionMetadata[],
+  options: Settings,
+): string[] {
   const faults: string[] = [];
   const count = partitionsOf(topic, options) ?? partitions.length;
   if (partitions.length !== count) {
@@ -148,45 +145,45 @@ function layoutFaults(topic: Topic, partitions: readonly PartitionMetadata[], op
 }
 
 /** Of the partition that has the fewest. */
-function replicasOf(partitions: readonly PartitionMetadata[] = []): number {
+function replicasOf(partitions: readonly PartitionMetadata[]): number {
   return Math.min(...partitions.map(({ replicas }) => replicas.length));
 }
 
-async function settingFaults(
-  admin: Admin,
-  options: TopicOptions,
-  found: ReadonlyMap<Topic, PartitionMetadata[]>,
-): Promise<string[]> {
-  const faults: string[] = [];
-  for (const topic of TOPICS) {
-    const name = options.prefix + topic;
-    const values = await settingsIn(admin, name);
-    for (const setting of settings(options, topic, replicasOf(found.get(topic)))) {
-      const value = values.get(setting.name) ?? '';
-      if (setting.allows(value)) continue;
-      const remedy = `kafka-configs.sh --bootstrap-server ${options.broker} --alter --topic ${name} --add-config ${setting.name}=${setting.value}`;
-      faults.push(`${name}: ${setting.name} is ${value} and must be ${setting.value}; ${remedy}`);
-    }
-  }
-  return faults;
-}
-
-async function settingsIn(admin: Admin, name: string): Promise<ReadonlyMap<string, string>> {
+/** The settings of all topics, by `topic setting`. */
+async function describe(admin: Admin, { topicPrefix }: Settings): Promise<ReadonlyMap<string, string>> {
+  // Without a topic of its own kafkajs asks for all in the cluster, and fails if one of them has no leader.
+  await admin.fetchTopicOffsets(`${topicPrefix}control`);
   try {
-    const resources = [{ type: ConfigResourceTypes.TOPIC, name }];
+    const resources = TOPICS.map((topic) => ({ type: ConfigResourceTypes.TOPIC, name: topicPrefix + topic }));
     const described = await admin.describeConfigs({ resources, includeSynonyms: false });
-    const entries = described.resources.flatMap(({ configEntries }) => configEntries);
-    return new Map(entries.map(({ configName, configValue }) => [configName, configValue]));
+    return new Map(
+      described.resources.flatMap(({ resourceName, configEntries }) =>
+        configEntries.map(({ configName, configValue }) => [`${resourceName} ${configName}`, configValue]),
+      ),
+    );
   } catch (error) {
     if (!brokerError(error).endsWith('AUTHORIZATION_FAILED')) throw error;
-    throw new StoreUnusable(`${name}: its settings cannot be read; grant DescribeConfigs`, { cause: error });
+    throw new StoreUnusable("the topics' settings cannot be read; grant DescribeConfigs", { cause: error });
   }
+}
+
+function settingFaults(
+  name: string,
+  wanted: readonly Setting[],
+  described: ReadonlyMap<string, string>,
+  { brokers: [broker] }: Settings,
+): string[] {
+  return wanted.flatMap(({ name: setting, value, allows }) => {
+    const found = described.get(`${name} ${setting}`) ?? '';
+    const remedy = `kafka-configs.sh --bootstrap-server ${broker} --alter --topic ${name} --add-config ${setting}=${value}`;
+    return allows(found) ? [] : [`${name}: ${setting} is ${found} and must be ${value}; ${remedy}`];
+  });
 }
 
 /** What the topic must be set to, now and for ever. */
-function settings({ replication, batchBytes }: TopicOptions, topic: Topic, replicas: number = replication): Setting[] {
+function settings({ replication, maxRecordBytes }: Settings, topic: Topic, replicas: number = replication): Setting[] {
   const least = replication === 1 ? 1 : 2;
-  const bytes = batchBytes + BATCH_OVERHEAD;
+  const bytes = maxRecordBytes + BATCH_OVERHEAD;
   const common = [
     exactly('cleanup.policy', 'delete'),
     exactly('unclean.leader.election.enable', 'false'),
