@@ -137,12 +137,10 @@ export class KafkaEventLog implements EventLog {
   /** Appends that are under way get a few seconds, and so does what consumers have in hand. */
   async close(): Promise<void> {
     this.closing.abort();
-    const late = new AbortController();
     const ended = Promise.allSettled(this.running);
     await this.producer.close();
     void this.queries?.then((link) => link.close()).catch(() => undefined);
-    await Promise.race([ended, delay(CLOSE_MS, undefined, { signal: late.signal }).catch(() => undefined)]);
-    late.abort();
+    await Promise.race([ended, delay(CLOSE_MS, undefined, { ref: false })]);
   }
 }
 

@@ -44,9 +44,12 @@ interface Slot {
  */
 export class TopicFeed {
   private readonly slots: Slot[];
+  /** Resolves when a batch was fetched or taken, or the feed has ended. */
   private change = Promise.withResolvers<void>();
   private ended: { readonly failure?: unknown } | undefined;
   private turn = 0;
+  /** Before the next attempt after a fault. */
+  private waitMs = RETRY_MS.first;
 
   constructor(
     private readonly options: FeedOptions,
@@ -62,26 +65,23 @@ export class TopicFeed {
    */
   async run(signal: AbortSignal): Promise<void> {
     signal.addEventListener('abort', () => this.end({}), { once: true });
-    let wait = RETRY_MS.first;
-    const works = () => {
-      wait = RETRY_MS.first;
-    };
     while (!signal.aborted && !this.ended) {
       try {
-        await this.connected(signal, works);
+        await this.connected(signal);
       } catch (error) {
         if (signal.aborted) break;
         if (error instanceof PositionOutOfRange) return this.end({ failure: error });
         const { topic, logger } = this.options;
-        logger.warn({ reason: (error as Error).message, topic, wait }, 'the topic cannot be read; trying again');
-        await delay(wait, undefined, { signal }).catch(() => undefined);
-        wait = Math.min(wait * 2, RETRY_MS.most);
+        const facts = { reason: (error as Error).message, topic, wait: this.waitMs };
+        logger.warn(facts, 'the topic cannot be read; trying again');
+        await delay(this.waitMs, undefined, { signal }).catch(() => undefined);
+        this.waitMs = Math.min(this.waitMs * 2, RETRY_MS.most);
       }
     }
     this.end({});
   }
 
-  private async connected(signal: AbortSignal, works: () => void): Promise<void> {
+  private async connected(signal: AbortSignal): Promise<void> {
     const { kafka, connect } = this.options;
     const link = await connect(signal);
     const close = () => link.close();
@@ -90,7 +90,7 @@ export class TopicFeed {
       if (signal.aborted) return;
       await this.checkBounds(link);
       const byLeader = Map.groupBy(this.slots, ({ partition }) => link.leaderOf(kafka.name, partition));
-      await Promise.all([...byLeader].map(([leader, slots]) => this.fetchFrom(link, leader, slots, signal, works)));
+      await Promise.all([...byLeader].map(([leader, slots]) => this.fetchFrom(link, leader, slots, signal)));
     } finally {
       signal.removeEventListener('abort', close);
       // Ends the other fetches too, when one fails.
@@ -115,17 +115,11 @@ export class TopicFeed {
     }
   }
 
-  private async fetchFrom(
-    link: KafkaLink,
-    leader: string,
-    slots: readonly Slot[],
-    signal: AbortSignal,
-    works: () => void,
-  ): Promise<void> {
+  private async fetchFrom(link: KafkaLink, leader: string, slots: readonly Slot[], signal: AbortSignal): Promise<void> {
     while (!signal.aborted && !this.ended) {
       const wanted = slots.filter(({ batches, fault }) => batches.length === 0 && !fault);
       if (wanted.length === 0) {
-        await this.changed();
+        await this.change.promise;
         continue;
       }
       const waitMs = wanted.length < slots.length ? BUSY_WAIT_MS : WAIT_MS;
@@ -134,7 +128,7 @@ export class TopicFeed {
         // The requests of whoever takes one partition go out before the next partition is handed over.
         if (fetched.records.length > 0) await loopTurn();
       }
-      works();
+      this.waitMs = RETRY_MS.first;
     }
   }
 
@@ -185,7 +179,7 @@ export class TopicFeed {
       if (corrupt) throw corrupt.fault;
       if (this.ended?.failure) throw this.ended.failure;
       if (this.ended) return undefined;
-      await this.changed();
+      await this.change.promise;
     }
     return undefined;
   }
@@ -193,11 +187,6 @@ export class TopicFeed {
   private end(how: { readonly failure?: unknown }): void {
     this.ended ??= how;
     this.wake();
-  }
-
-  /** Resolves at the next `wake`. */
-  private changed(): Promise<void> {
-    return this.change.promise;
   }
 
   private wake(): void {

@@ -42,6 +42,8 @@ export class GroupConsumer {
   private readonly inHand = new Map<number, Promise<void>>();
   private failure: { readonly error: unknown } | undefined;
   private readonly group: string;
+  /** Before the next attempt to join. */
+  private waitMs = RETRY_MS.first;
 
   constructor(
     private readonly settings: Settings,
@@ -55,19 +57,15 @@ export class GroupConsumer {
   async run(signal: AbortSignal): Promise<void> {
     const end = AbortSignal.any([signal, this.stop.signal]);
     const { logger, topic } = this.options;
-    let wait = RETRY_MS.first;
-    const joined = () => {
-      wait = RETRY_MS.first;
-    };
     while (!end.aborted) {
       try {
-        await this.member(end, joined);
+        await this.member(end);
       } catch (error) {
         if (end.aborted) break;
-        const facts = { reason: (error as Error).message, topic, group: this.group, wait };
+        const facts = { reason: (error as Error).message, topic, group: this.group, wait: this.waitMs };
         logger.warn(facts, 'the group cannot be joined; trying again');
-        await delay(wait, undefined, { signal: end }).catch(() => undefined);
-        wait = Math.min(wait * 2, RETRY_MS.most);
+        await delay(this.waitMs, undefined, { signal: end }).catch(() => undefined);
+        this.waitMs = Math.min(this.waitMs * 2, RETRY_MS.most);
       }
     }
     await Promise.all(this.inHand.values());
@@ -75,7 +73,7 @@ export class GroupConsumer {
   }
 
   /** Resolves at the end; rejects when the membership is lost. */
-  private async member(end: AbortSignal, joined: () => void): Promise<void> {
+  private async member(end: AbortSignal): Promise<void> {
     const { kafka, logger, topic } = this.options;
     const client = new KafkaClient(this.settings);
     const member = client.kafka.consumer({
@@ -104,7 +102,7 @@ export class GroupConsumer {
       lapse = setTimeout(() => reject(new KafkaFault('the session ran out', true)), SESSION_MS);
       const partitions = (payload.memberAssignment[kafka.name] ?? []).toSorted((a, b) => a - b);
       logger.info({ topic, group: this.group, partitions }, 'partitions are assigned');
-      joined();
+      this.waitMs = RETRY_MS.first;
       void this.work(partitions, owned.signal);
     });
     member.on(member.events.HEARTBEAT, () => lapse?.refresh());
@@ -123,8 +121,8 @@ export class GroupConsumer {
     } finally {
       end.removeEventListener('abort', ended);
       release();
-      await within(RELEASE_MS, Promise.all(this.inHand.values()));
-      await within(LEAVE_MS, member.disconnect());
+      await Promise.race([Promise.all(this.inHand.values()), delay(RELEASE_MS, undefined, { ref: false })]);
+      await Promise.race([member.disconnect().catch(() => undefined), delay(LEAVE_MS, undefined, { ref: false })]);
       client.close();
     }
   }
@@ -160,12 +158,4 @@ export class GroupConsumer {
       this.inHand.delete(partition);
     }
   }
-}
-
-/** Waits for what never rejects or does not matter, but not for longer. */
-async function within(ms: number, work: Promise<unknown>): Promise<void> {
-  const late = new AbortController();
-  const { signal } = late;
-  await Promise.race([work.catch(() => undefined), delay(ms, undefined, { signal }).catch(() => undefined)]);
-  late.abort();
 }
