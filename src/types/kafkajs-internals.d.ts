@@ -7,29 +7,14 @@ declare module 'kafkajs/src/protocol/requests/index.js' {
     encode(): Promise<{ readonly buf: Buffer; readonly buffer: Buffer }>;
   }
 
-  export interface Exchange<Decoded> {
+  export interface Exchange {
     readonly request: ProtocolRequest;
-    readonly response: { decode(raw: Buffer): Promise<Decoded> };
     readonly requestTimeout?: number;
-  }
-
-  interface Definition<Decoded> {
-    protocol(of: { readonly version: number }): (args: object) => Exchange<Decoded>;
   }
 
   const protocol: {
     readonly requests: {
-      readonly Fetch: Definition<unknown>;
-      readonly Produce: Definition<{
-        readonly topics: readonly {
-          readonly topicName: string;
-          readonly partitions: readonly {
-            readonly partition: number;
-            readonly errorCode: number;
-            readonly baseOffset: string;
-          }[];
-        }[];
-      }>;
+      readonly Fetch: { protocol(of: { readonly version: number }): (args: object) => Exchange };
     };
   };
   export default protocol;

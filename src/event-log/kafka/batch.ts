@@ -1,8 +1,9 @@
 import { ControlError } from '../../contract/errors.js';
 import type { Queued } from '../append-queue.js';
 import type { LogEntry, Position } from '../event-log.js';
+import type { Produced } from './encode.js';
 import { KafkaFault } from './faults.js';
-import type { KafkaLink, Produced } from './link.js';
+import type { KafkaLink } from './link.js';
 
 /** An append, and what became of its entries so far. */
 export class Shipment {

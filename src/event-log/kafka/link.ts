@@ -1,9 +1,10 @@
-import { type Broker, type Cluster, type Message, PartitionAssigners } from 'kafkajs';
+import { type Broker, type Cluster, PartitionAssigners } from 'kafkajs';
 import RequestQueue from 'kafkajs/src/network/requestQueue/index.js';
 import protocol, { type Exchange, type ProtocolRequest } from 'kafkajs/src/protocol/requests/index.js';
 import { StoreUnusable } from '../../platform/store-unusable.js';
-import { type LogEntry, PositionOutOfRange } from '../event-log.js';
+import { PositionOutOfRange } from '../event-log.js';
 import { KafkaClient } from './client.js';
+import { decodeProduced, type Outgoing, type Produced, produceRequest } from './encode.js';
 import { KafkaFault } from './faults.js';
 import type { Settings } from './options.js';
 import { decodeFetch, type Fetched } from './records.js';
@@ -24,22 +25,6 @@ interface InnerBroker extends Broker {
       readonly requestTimeout?: number | undefined;
     }): Promise<Answer>;
   };
-}
-
-/** Entries for one partition, which become one batch. */
-export interface Outgoing {
-  readonly topic: string;
-  readonly partition: number;
-  readonly parcels: readonly { readonly entry: LogEntry }[];
-}
-
-/** The outcome for one partition. */
-export interface Produced {
-  readonly topic: string;
-  readonly partition: number;
-  readonly errorCode: number;
-  /** Of the first record. */
-  readonly baseOffset: number;
 }
 
 /** A topic, and the id that it must have if that is known. */
@@ -120,23 +105,14 @@ export class KafkaLink {
   }
 
   /** Unlike the public `produce`, which throws the first error that it finds, this returns the outcome of each partition. */
-  async produce(node: string, batches: readonly Outgoing[], timeout: number): Promise<Produced[]> {
-    const topicData = [...Map.groupBy(batches, ({ topic }) => topic)].map(([topic, own]) => ({
-      topic,
-      partitions: own.map(({ partition, parcels }) => ({ partition, messages: parcels.map(messageOf) })),
-    }));
-    const args = { acks: ALL_IN_SYNC_REPLICAS, timeout, compression: UNCOMPRESSED, topicData };
-    const { request, response } = protocol.requests.Produce.protocol({ version: 7 })(args);
-    const { topics } = await this.exchange(node, { request }, (raw) => response.decode(raw));
-    return topics.flatMap(({ topicName: topic, partitions }) =>
-      partitions.map(({ baseOffset, ...outcome }) => ({ topic, ...outcome, baseOffset: Number(baseOffset) })),
-    );
+  produce(node: string, batches: readonly Outgoing[], timeoutMs: number): Promise<Produced[]> {
+    return this.exchange(node, { request: produceRequest(batches, timeoutMs) }, decodeProduced);
   }
 
   /** Throws only `KafkaFault`. */
   private async exchange<Answer>(
     node: string,
-    { request, requestTimeout }: Pick<Exchange<unknown>, 'request' | 'requestTimeout'>,
+    { request, requestTimeout }: Exchange,
     decode: (raw: Buffer) => Answer | Promise<Answer>,
   ): Promise<Answer> {
     let sent = false;
@@ -158,13 +134,6 @@ export class KafkaLink {
   close(): void {
     this.client.close();
   }
-}
-
-const ALL_IN_SYNC_REPLICAS = -1;
-const UNCOMPRESSED = 0;
-
-function messageOf({ entry: { key, headers, value } }: { readonly entry: LogEntry }): Message {
-  return { key, headers, value: Buffer.from(value.buffer, value.byteOffset, value.byteLength) };
 }
 
 /** kafkajs hands its view of the cluster to partition assigners; this consumer is not run, and joins no group. */
