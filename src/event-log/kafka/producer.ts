@@ -106,6 +106,8 @@ export class KafkaProducer {
 
   /** Retries until every batch is settled, or its time is up. */
   private async deliver(batches: readonly PartitionBatch[]): Promise<void> {
+    // What was left belonged to appends that have failed.
+    if (batches.length === 0) return;
     const { deliveryMs, logger } = this.settings;
     const oldest = Math.min(...batches.map(({ parcels: [first] }) => first?.shipment.queued.since ?? 0));
     const deadline = Math.max(oldest + deliveryMs, Date.now() + LEAST_DELIVERY_MS);

@@ -1,5 +1,5 @@
 import { setTimeout as delay } from 'node:timers/promises';
-import { type Admin, ConfigResourceTypes, KafkaJSAggregateError, type PartitionMetadata } from 'kafkajs';
+import type { Admin, PartitionMetadata } from 'kafkajs';
 import { StoreUnusable } from '../../platform/store-unusable.js';
 import type { Topic } from '../event-log.js';
 import { brokerError } from './faults.js';
@@ -19,6 +19,9 @@ const AUDIT_PARTITIONS = 12;
 /** A cluster that has just started may lack brokers, and needs a moment to make a topic. */
 const MAKE_MS = 10_000;
 const MAKE_AGAIN_MS = 200;
+
+/** In kafkajs's `ConfigResourceTypes`, which Node cannot import by name. */
+const TOPIC_RESOURCE = 2;
 
 /** What a broker puts before and around a batch that it takes. */
 const BATCH_OVERHEAD = 1024;
@@ -93,7 +96,7 @@ async function make(admin: Admin, options: Settings, missing: readonly Topic[]):
   try {
     await admin.createTopics({ topics, waitForLeaders: false });
   } catch (error) {
-    const faults = error instanceof KafkaJSAggregateError ? error.errors : [error];
+    const { errors: faults = [error] } = error as { readonly errors?: readonly unknown[] };
     const fault = faults.find((one) => !PASSING.has(brokerError(one)));
     if (!fault) return undefined;
     const { topic = 'a topic', message } = fault as Error & { readonly topic?: string };
@@ -154,7 +157,7 @@ async function describe(admin: Admin, { topicPrefix }: Settings): Promise<Readon
   // Without a topic of its own kafkajs asks for all in the cluster, and fails if one of them has no leader.
   await admin.fetchTopicOffsets(`${topicPrefix}control`);
   try {
-    const resources = TOPICS.map((topic) => ({ type: ConfigResourceTypes.TOPIC, name: topicPrefix + topic }));
+    const resources = TOPICS.map((topic) => ({ type: TOPIC_RESOURCE, name: topicPrefix + topic }));
     const described = await admin.describeConfigs({ resources, includeSynonyms: false });
     return new Map(
       described.resources.flatMap(({ resourceName, configEntries }) =>
