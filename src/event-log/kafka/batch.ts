@@ -1,9 +1,9 @@
 import { ControlError } from '../../contract/errors.js';
 import type { Queued } from '../append-queue.js';
 import type { LogEntry, Position } from '../event-log.js';
-import type { Produced } from './encode.js';
 import { KafkaFault } from './faults.js';
 import type { KafkaLink } from './link.js';
+import type { Produced } from './requests.js';
 
 /** An append, and what became of its entries so far. */
 export class Shipment {
@@ -72,6 +72,10 @@ export class PartitionBatch {
     readonly topic: string,
     readonly partition: number,
   ) {}
+
+  get entries(): LogEntry[] {
+    return this.parcels.map(({ entry }) => entry);
+  }
 
   /** Notes the outcome of a request. */
   note({ errorCode, baseOffset }: Produced): void {

@@ -104,3 +104,59 @@ export class Bytes {
     }
   }
 }
+
+/** Writes it into one buffer, whose size must do for all that comes. */
+export class Writer {
+  at = 0;
+
+  readonly bytes: Buffer;
+
+  constructor(size: number) {
+    this.bytes = Buffer.allocUnsafe(size);
+  }
+
+  /** Big-endian, of 1, 2, 4 or 8 bytes. */
+  int(size: number, value: number): this {
+    if (size === 8) this.at = this.bytes.writeBigInt64BE(BigInt(value), this.at);
+    else this.at = this.bytes.writeIntBE(value, this.at, size);
+    return this;
+  }
+
+  unsignedVarint(value: number): this {
+    let rest = value;
+    for (; rest >= 0x80; rest >>>= 7) this.bytes[this.at++] = (rest & 0x7f) | 0x80;
+    this.bytes[this.at++] = rest;
+    return this;
+  }
+
+  /** Zigzag, of a number from 0 to 2^30. */
+  varint(value: number): this {
+    return this.unsignedVarint(value * 2);
+  }
+
+  text(text: string): this {
+    this.at += this.bytes.write(text, this.at);
+    return this;
+  }
+
+  /** With its length in two bytes. */
+  string(text: string): this {
+    return this.int(2, Buffer.byteLength(text)).text(text);
+  }
+
+  /** With its length as a varint. */
+  sizedText(text: string): this {
+    return this.varint(Buffer.byteLength(text)).text(text);
+  }
+
+  copy(bytes: Uint8Array): this {
+    this.bytes.set(bytes, this.at);
+    this.at += bytes.length;
+    return this;
+  }
+
+  /** What was written. */
+  get written(): Buffer {
+    return this.bytes.subarray(0, this.at);
+  }
+}

@@ -1,6 +1,7 @@
 import { connect as connectTcp, isIP, type Socket } from 'node:net';
 import { connect as connectTls } from 'node:tls';
 import { type ISocketFactoryArgs, Kafka, logLevel, type SASLOptions } from 'kafkajs';
+import RequestQueue from 'kafkajs/src/network/requestQueue/index.js';
 import { StoreUnusable } from '../../platform/store-unusable.js';
 import type { Address, Settings } from './options.js';
 
@@ -76,3 +77,12 @@ export function addressOf(broker: string): Address {
     throw new StoreUnusable(`a broker is named as host:port, not as "${broker}"`);
   return { host, port: Number(port) };
 }
+
+/**
+ * kafkajs checks for requests that wait to be sent with a timer that it sets again for ever, at once or in the past, though
+ * there are none: a tenth of a core, and warnings. It is needed only when a request does wait.
+ */
+const schedule = RequestQueue.prototype.scheduleCheckPendingRequests;
+RequestQueue.prototype.scheduleCheckPendingRequests = function (this: RequestQueue): void {
+  if (this.pending.length > 0) schedule.call(this);
+};

@@ -3,7 +3,8 @@ import type { Logger } from 'pino';
 import { type Batch, CorruptRecord, type Offsets, PositionOutOfRange, type Topic } from '../event-log.js';
 import { KafkaFault } from './faults.js';
 import type { Connect, KafkaLink } from './link.js';
-import { decodeRecords, type Fetched } from './records.js';
+import { decodeRecords } from './records.js';
+import type { Fetch, Fetched } from './requests.js';
 import type { KafkaTopic } from './topics.js';
 
 export interface FeedOptions {
@@ -27,7 +28,6 @@ const FEED_BYTES = 48 * 1024 * 1024;
 const FETCH_BYTES = 2 * 1024 * 1024;
 /** Most fetches hold fewer, and are one batch. */
 const BATCH_RECORDS = 1_000;
-const READ_UNCOMMITTED = 0;
 
 /** One partition: the next offset to fetch, and the batches that wait to be taken. */
 interface Slot {
@@ -132,15 +132,13 @@ export class TopicFeed {
     }
   }
 
-  private fetchOf(wanted: readonly Slot[], maxWaitTime: number): object {
+  private fetchOf(wanted: readonly Slot[], waitMs: number): Fetch {
     // The broker fills its response in the order of the request: each partition is the first one in turn.
     this.turn = (this.turn + 1) % wanted.length;
-    const ordered = [...wanted.slice(this.turn), ...wanted.slice(0, this.turn)];
+    const partitions = [...wanted.slice(this.turn), ...wanted.slice(0, this.turn)];
     const share = Math.max(PARTITION_BYTES.least, Math.floor(FEED_BYTES / this.slots.length));
-    const maxBytes = Math.min(PARTITION_BYTES.most, share);
-    const partitions = ordered.map(({ partition, next }) => ({ partition, fetchOffset: next, maxBytes }));
-    const topics = [{ topic: this.options.kafka.name, partitions }];
-    return { maxWaitTime, minBytes: 1, maxBytes: FETCH_BYTES, isolationLevel: READ_UNCOMMITTED, topics, rackId: '' };
+    const partitionBytes = Math.min(PARTITION_BYTES.most, share);
+    return { topic: this.options.kafka.name, partitions, waitMs, partitionBytes, maxBytes: FETCH_BYTES };
   }
 
   private accept({ partition, errorCode, records: bytes }: Fetched): void {

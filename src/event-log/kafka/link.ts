@@ -1,14 +1,23 @@
 import { type Broker, type Cluster, PartitionAssigners } from 'kafkajs';
-import RequestQueue from 'kafkajs/src/network/requestQueue/index.js';
-import protocol, { type Exchange, type ProtocolRequest } from 'kafkajs/src/protocol/requests/index.js';
 import { StoreUnusable } from '../../platform/store-unusable.js';
 import { PositionOutOfRange } from '../event-log.js';
 import { KafkaClient } from './client.js';
-import { decodeProduced, type Outgoing, type Produced, produceRequest } from './encode.js';
 import { KafkaFault } from './faults.js';
 import type { Settings } from './options.js';
-import { decodeFetch, type Fetched } from './records.js';
-import { decodeTopicIds, knowsTopicIds, topicIdsRequest } from './topic-ids.js';
+import {
+  decodeFetch,
+  decodeProduced,
+  decodeTopicIds,
+  type Fetch,
+  type Fetched,
+  fetchRequest,
+  knowsTopicIds,
+  type Outgoing,
+  type Produced,
+  produceRequest,
+  type Request,
+  topicIdsRequest,
+} from './requests.js';
 
 /*
  * The only file that uses parts of kafkajs beyond its public types; ADR 6 says what each of them prevents. Its version is
@@ -20,7 +29,7 @@ interface InnerBroker extends Broker {
   readonly versions: Parameters<typeof knowsTopicIds>[0];
   readonly connectionPool: {
     send<Answer>(exchange: {
-      readonly request: ProtocolRequest;
+      readonly request: Request;
       readonly response: { decode(raw: Buffer): Promise<Answer>; parse(decoded: Answer): Promise<Answer> };
       readonly requestTimeout?: number | undefined;
     }): Promise<Answer>;
@@ -82,7 +91,7 @@ export class KafkaLink {
     const [node = ''] = this.cluster.getNodeIds();
     const { versions } = (await this.cluster.findBroker({ nodeId: String(node) })) as InnerBroker;
     if (!knowsTopicIds(versions)) throw new StoreUnusable('the brokers are older than Kafka 2.8; upgrade them');
-    this.ids = await this.exchange(String(node), { request: topicIdsRequest(names) }, decodeTopicIds);
+    this.ids = await this.exchange(String(node), topicIdsRequest(names), decodeTopicIds);
   }
 
   /** The node that led a partition when the link was opened. */
@@ -100,20 +109,22 @@ export class KafkaLink {
   }
 
   /** Unlike the public `fetch`, which decodes the records and ignores their checksums, this returns their bytes. */
-  fetch(node: string, args: object): Promise<Fetched[]> {
-    return this.exchange(node, protocol.requests.Fetch.protocol({ version: 11 })(args), decodeFetch);
+  fetch(node: string, fetch: Fetch): Promise<Fetched[]> {
+    // The broker may hold the response back for as long as it waits for records.
+    return this.exchange(node, fetchRequest(fetch), decodeFetch, fetch.waitMs + FETCH_MS);
   }
 
   /** Unlike the public `produce`, which throws the first error that it finds, this returns the outcome of each partition. */
   produce(node: string, batches: readonly Outgoing[], timeoutMs: number): Promise<Produced[]> {
-    return this.exchange(node, { request: produceRequest(batches, timeoutMs) }, decodeProduced);
+    return this.exchange(node, produceRequest(batches, timeoutMs), decodeProduced);
   }
 
   /** Throws only `KafkaFault`. */
   private async exchange<Answer>(
     node: string,
-    { request, requestTimeout }: Exchange,
-    decode: (raw: Buffer) => Answer | Promise<Answer>,
+    request: Request,
+    decode: (raw: Buffer) => Answer,
+    requestTimeout?: number,
   ): Promise<Answer> {
     let sent = false;
     const encode = async () => {
@@ -136,6 +147,9 @@ export class KafkaLink {
   }
 }
 
+/** kafkajs's own allowance for a fetch. */
+const FETCH_MS = 5_000;
+
 /** kafkajs hands its view of the cluster to partition assigners; this consumer is not run, and joins no group. */
 function clusterOf({ kafka }: KafkaClient): Cluster {
   const clusters: Cluster[] = [];
@@ -153,12 +167,3 @@ function clusterOf({ kafka }: KafkaClient): Cluster {
   if (!cluster) throw new Error('kafkajs called no partition assigner');
   return cluster;
 }
-
-/**
- * kafkajs checks for requests that wait to be sent with a timer that it sets again for ever, at once or in the past, though
- * there are none: a tenth of a core, and warnings. It is needed only when a request does wait.
- */
-const schedule = RequestQueue.prototype.scheduleCheckPendingRequests;
-RequestQueue.prototype.scheduleCheckPendingRequests = function (this: RequestQueue): void {
-  if (this.pending.length > 0) schedule.call(this);
-};

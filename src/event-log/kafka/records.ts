@@ -1,26 +1,5 @@
-import { CorruptRecord, type LogRecord, type Topic } from '../event-log.js';
-import { Bytes } from './bytes.js';
-
-/** The response to a Fetch request for one partition. */
-export interface Fetched {
-  readonly partition: number;
-  readonly errorCode: number;
-  readonly records: Buffer;
-}
-
-/** Decodes the response to a Fetch request of version 11, but not the records in it. */
-export function decodeFetch(raw: Buffer): Fetched[] {
-  const bytes = new Bytes(raw).skip(10);
-  return bytes.list(() => bytes.skip(bytes.int16()).list(() => fetchedOf(bytes))).flat();
-}
-
-function fetchedOf(bytes: Bytes): Fetched {
-  const partition = bytes.int32();
-  const errorCode = bytes.int16();
-  bytes.skip(24).list(() => bytes.skip(16));
-  const records = bytes.skip(4).take(Math.max(0, bytes.int32()));
-  return { partition, errorCode, records };
-}
+import { CorruptRecord, type LogEntry, type LogRecord, type Topic } from '../event-log.js';
+import { Bytes, type Writer } from './bytes.js';
 
 export interface Decoded {
   readonly records: LogRecord[];
@@ -30,9 +9,11 @@ export interface Decoded {
   readonly fault?: CorruptRecord;
 }
 
-const HEADER = 61;
+export const BATCH_HEADER = 61;
 /** Far more than any batch has: a length beyond it is damage, not a batch that the response had no room for. */
 const LONGEST = 16 * 1024 * 1024;
+/** Where the checksum is, and where the bytes begin that it covers. */
+const CRC_AT = 17;
 const CRC_STARTS_AT = 21;
 const COMPRESSED = 0x07;
 const LOG_APPEND_TIME = 0x08;
@@ -47,14 +28,14 @@ export function decodeRecords(topic: Topic, partition: number, from: number, buf
   const records: LogRecord[] = [];
   let next = from;
   let at = 0;
-  while (buffer.length - at >= HEADER) {
+  while (buffer.length - at >= BATCH_HEADER) {
     const size = 12 + buffer.readInt32BE(at + 8);
     if (size > buffer.length - at && size <= LONGEST) break;
     const batch = buffer.subarray(at, at + Math.max(0, size));
     const base = new Bytes(buffer, at).int64();
     try {
-      if (size < HEADER || batch.length < size) throw new RangeError('its length cannot be');
-      if (crc32c(batch, CRC_STARTS_AT) !== batch.readUInt32BE(17)) throw new RangeError('its checksum is another');
+      if (size < BATCH_HEADER || batch.length < size) throw new RangeError('its length cannot be');
+      if (crc32c(batch, CRC_STARTS_AT) !== batch.readUInt32BE(CRC_AT)) throw new RangeError('its checksum is another');
       // A topic that is neither compacted nor cut in its middle has no gaps.
       if (base > next) throw new RangeError(`the records from ${next} on are missing`);
       for (const record of recordsOf(topic, partition, base, batch)) if (record.offset >= from) records.push(record);
@@ -77,7 +58,7 @@ function* recordsOf(topic: Topic, partition: number, base: number, batch: Buffer
   const first = new Bytes(batch, 27).int64();
   const appended = attributes & LOG_APPEND_TIME ? new Bytes(batch, 35).int64() : undefined;
   const count = batch.readInt32BE(57);
-  const bytes = new Bytes(batch, HEADER);
+  const bytes = new Bytes(batch, BATCH_HEADER);
   let headers: Record<string, string> | undefined;
   let same = batch.subarray(0, 0);
   for (let index = 0; index < count; index += 1) {
@@ -104,6 +85,55 @@ function headersOf(bytes: Bytes): Record<string, string> {
     headers.push([bytes.varintText() ?? '', bytes.varintText() ?? '']);
   }
   return Object.fromEntries(headers);
+}
+
+/** In place of an idempotent producer's id, epoch and sequence. */
+const NO_PRODUCER = -1;
+
+/** Writes one batch with its length before it. */
+export function writeBatch(out: Writer, entries: readonly LogEntry[]): void {
+  const start = out.at + 4;
+  const now = Date.now();
+  const last = entries.length - 1;
+  // The request's length of the batch, base offset, length, leader epoch, version of the format, checksum.
+  out.int(4, 0).int(8, 0).int(4, 0).int(4, 0).int(1, 2).int(4, 0);
+  // Attributes, last offset, first and last time, producer.
+  out
+    .int(2, 0)
+    .int(4, last)
+    .int(8, now)
+    .int(8, now)
+    .int(8, NO_PRODUCER)
+    .int(2, NO_PRODUCER)
+    .int(4, NO_PRODUCER)
+    .int(4, entries.length);
+  for (const [index, entry] of entries.entries()) writeRecord(out, index, entry);
+  const { bytes, at } = out;
+  bytes.writeInt32BE(at - start, start - 4);
+  bytes.writeInt32BE(at - start - 12, start + 8);
+  bytes.writeUInt32BE(crc32c(bytes.subarray(0, at), start + CRC_STARTS_AT), start + CRC_AT);
+}
+
+function writeRecord(out: Writer, offsetDelta: number, { key, headers, value }: LogEntry): void {
+  const names = Object.keys(headers);
+  let size = 2 + sizeOf(offsetDelta) + sizeOfText(key) + sizeOf(value.length) + value.length + sizeOf(names.length);
+  for (const name of names) size += sizeOfText(name) + sizeOfText(headers[name] ?? '');
+  // Attributes and the time, which is the log's to set, come after the length.
+  out.varint(size).int(1, 0).varint(0).varint(offsetDelta).sizedText(key);
+  out.varint(value.length).copy(value).varint(names.length);
+  for (const name of names) out.sizedText(name).sizedText(headers[name] ?? '');
+}
+
+function sizeOfText(text: string): number {
+  const bytes = Buffer.byteLength(text);
+  return sizeOf(bytes) + bytes;
+}
+
+/** Of a varint. */
+function sizeOf(value: number): number {
+  let size = 1;
+  for (let rest = value * 2; rest >= 0x80; rest >>>= 7) size += 1;
+  return size;
 }
 
 /** Eight tables in one: the effect of a byte on the checksum if 0 to 7 other bytes follow it. */
