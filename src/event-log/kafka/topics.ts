@@ -154,8 +154,9 @@ function replicasOf(partitions: readonly PartitionMetadata[]): number {
 
 /** The settings of all topics, by `topic setting`. */
 async function describe(admin: Admin, { topicPrefix }: Settings): Promise<ReadonlyMap<string, string>> {
-  // Without a topic of its own kafkajs asks for all in the cluster, and fails if one of them has no leader.
-  await admin.fetchTopicOffsets(`${topicPrefix}control`);
+  // This makes kafkajs look at the topic. Otherwise it looks at all of the cluster, and fails if one has no leader. Whether
+  // the leader of a new topic knows its offsets yet does not matter.
+  await admin.fetchTopicOffsets(`${topicPrefix}control`).catch(() => undefined);
   try {
     const resources = TOPICS.map((topic) => ({ type: TOPIC_RESOURCE, name: topicPrefix + topic }));
     const described = await admin.describeConfigs({ resources, includeSynonyms: false });
