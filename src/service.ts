@@ -17,7 +17,7 @@ import { SecurityEvents } from './commands/security-events.js';
 import { warnOfSelfSetQueries } from './commands/self-set-queries.js';
 import type { Config } from './config.js';
 import { ControlSnapshots } from './control-snapshot.js';
-import type { Topic } from './event-log/event-log.js';
+import type { EventLog, Topic } from './event-log/event-log.js';
 import { addGauges } from './gauges.js';
 import { AccessCheck } from './http/access.js';
 import { Connections } from './http/connections.js';
@@ -37,9 +37,10 @@ import { emptyFold } from './model/control-fold.js';
 import { nestLogger } from './nest-logger.js';
 import { rebuildOutdated } from './outdated.js';
 import { Places } from './places.js';
+import { preparePrivateFolder } from './private-folder.js';
 import { Waiters } from './progress/waiters.js';
 import { auditProjection } from './projections/audit.js';
-import { controlProjection, controlProjectionFrom } from './projections/control.js';
+import { controlProjectionFrom } from './projections/control.js';
 import type { Projection } from './projections/projection.js';
 import { ProjectionRunner } from './projections/projection-runner.js';
 import { sweepExpired } from './projections/retention-sweeper.js';
@@ -106,12 +107,9 @@ async function compose(config: Config, logger: Logger, clock: Clock, started: As
   const store = await openStore(config, retention, clock, logger, started, turns);
   const { log, model, feed } = store;
   const metrics = new Metrics();
-  // Only the embedded store has a folder to itself.
-  const snapshots = config.cluster
-    ? undefined
-    : new ControlSnapshots(join(config.dataDir, 'control.snapshot'), log, logger);
+  const snapshots = snapshotsOf(config, log, logger);
   const state = new ControlState(log, fold, config.cluster ? 'shared' : 'alone', snapshots);
-  const projections = projectionsOf(config, store, metrics, logger, snapshots);
+  const projections = projectionsOf(config, store, metrics, logger, state);
   addGauges(metrics, log, projections, clock);
   const guesses = new Guesses(config.badKeysPerMinute, clock, metrics, logger);
   started.defer(() => guesses.close());
@@ -161,12 +159,20 @@ function projectionsOf(
   { log, model, feed }: Store,
   metrics: Metrics,
   logger: Logger,
-  snapshots: ControlSnapshots | undefined,
+  state: ControlState,
 ): ReadonlyMap<Topic, ProjectionRunner> {
   if (!roles.has('projector')) return new Map();
   const runner = (projection: Projection) => new ProjectionRunner(log, model, feed, projection, metrics, logger);
-  const control = snapshots ? controlProjectionFrom(snapshots) : controlProjection;
-  return new Map([auditProjection, control].map((projection) => [projection.topic, runner(projection)]));
+  const projections = [auditProjection, controlProjectionFrom(state)];
+  return new Map(projections.map((projection) => [projection.topic, runner(projection)]));
+}
+
+/** A process of a cluster has a folder of its own only where it is given one. */
+function snapshotsOf({ cluster, dataDir }: Config, log: EventLog, logger: Logger): ControlSnapshots | undefined {
+  const folder = cluster ? cluster.snapshotDir : dataDir;
+  if (folder === undefined) return undefined;
+  if (cluster) preparePrivateFolder(folder, 'CONTROL_SNAPSHOT_DIR', logger);
+  return new ControlSnapshots(join(folder, 'control.snapshot'), log, logger);
 }
 
 /** Runs the fold and the projections; the answer rejects when one of them cannot go on, and never resolves. */
@@ -180,8 +186,6 @@ function runLoops(
   const project = async () => {
     // What has expired must be known before anything is indexed.
     await state.startReached;
-    // The projection of control begins there.
-    await snapshots?.keepStart(state);
     await Promise.all([...projections.values()].map((runner) => runner.run(signal)));
   };
   const loops = [...store.run(signal), state.run(signal), state.keepFresh(signal), project()];

@@ -14,7 +14,7 @@ import {
   readFold,
   versionOf,
 } from '../model/control-fold.js';
-import type { FoldSnapshots } from '../model/fold-image.js';
+import { type FoldSnapshots, imageOf, restoreFold } from '../model/fold-image.js';
 import { authzStream } from '../model/streams.js';
 import { untilDone } from '../retry.js';
 
@@ -54,7 +54,7 @@ interface Watcher {
  * This process's fold of the `control` topic, kept current by reading along. Everything that is decided here and every
  * key that is checked rests on it; the log, not this copy, has the last word.
  */
-export class ControlState {
+export class ControlState implements FoldSnapshots {
   readonly read: Read;
   /** Next offset to fold. */
   private folded = 0;
@@ -131,6 +131,19 @@ export class ControlState {
   /** The position of the last record that is folded; none when there is none. */
   get last(): { readonly position?: Position } {
     return this.folded === 0 ? {} : { position: { partition: 0, offset: this.folded - 1 } };
+  }
+
+  /** Shares the states of this fold, which never change. For a fold that may not be so far there are the snapshots. */
+  async load(fold: ControlFold, most = Number.POSITIVE_INFINITY): Promise<number> {
+    if (this.folded <= most) {
+      const image = imageOf(this.fold);
+      // A record that cannot be folded ends the process, and leaves a fold between two places.
+      if (image.commands.offset + 1 === this.folded) {
+        restoreFold(fold, image);
+        return this.folded;
+      }
+    }
+    return (await this.snapshots?.load(fold, most)) ?? 0;
   }
 
   private take(taken: LogRecord): void {

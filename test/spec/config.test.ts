@@ -145,6 +145,7 @@ describe('the configuration', () => {
     const config = readConfig(cluster);
     expect(config.roles).toEqual(new Set(['api']));
     expect(config.cluster).toEqual({
+      snapshotDir: undefined,
       kafka: {
         brokers: ['kafka-1:9092', 'kafka-2:9092'],
         topicPrefix: '',
