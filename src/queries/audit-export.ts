@@ -3,8 +3,8 @@ import { Inject } from '@nestjs/common';
 import { type IQueryHandler, Query, QueryHandler } from '@nestjs/cqrs';
 import type { Reach } from '../model/access.js';
 import type { ReadModel } from '../read-model/read-model.js';
+import { READ_MODEL } from '../read-model/read-model.js';
 import type { Cursor } from '../read-model/search.js';
-import { READ_MODEL } from '../tokens.js';
 import { type AuditFilters, type EventTimes, filtersOf, withinReach } from './audit-list.js';
 import { BEGINNING, Cursors, type Scope } from './cursor.js';
 
@@ -13,8 +13,8 @@ const PAGE_SIZE = 500;
 const PAGE_BYTES = 256 * 1024;
 
 export interface ExportPage {
-  /** JSON texts of the events. */
-  readonly items: readonly string[];
+  /** JSON texts of the events, for the reader to take out. */
+  readonly items: string[];
   /** Behind this page. It is good for the list in the order received as well, and the other way round. */
   readonly cursor: string;
 }
