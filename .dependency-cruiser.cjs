@@ -9,7 +9,9 @@ const layers = {
   queries: ['model', 'read-model'],
   projections: ['model', 'event-log', 'read-model', 'progress'],
   http: ['model', 'commands', 'queries'],
-  cli: [],
+  contract: [],
+  client: ['contract'],
+  cli: ['contract', 'client'],
 };
 
 /** Files beside the folders that any layer of the server may use. */
@@ -28,6 +30,13 @@ module.exports = {
       to: { circular: true, viaOnly: { dependencyTypesNot: ['type-only'] } },
     },
     {
+      name: 'no-cycles-in-svc',
+      comment: 'Types neither.',
+      severity: 'error',
+      from: { path: '^src/(contract|client|cli)/' },
+      to: { circular: true },
+    },
+    {
       name: 'model-imports-nothing-outside',
       comment: 'A digest is a pure function of its text.',
       severity: 'error',
@@ -42,7 +51,10 @@ module.exports = {
         from: { path: `^src/${layer}/` },
         to: {
           path: '^src/',
-          pathNot: [`^src/(${[layer, ...allowed].join('|')})/`, ...(layer === 'cli' ? [] : [shared])],
+          pathNot: [
+            `^src/(${[layer, ...allowed].join('|')})/`,
+            ...(['contract', 'client', 'cli'].includes(layer) ? [] : [shared]),
+          ],
         },
       })),
     {
@@ -55,7 +67,7 @@ module.exports = {
       name: 'cli-starts-fast',
       comment: 'svc runs on its own: no framework, no store.',
       severity: 'error',
-      from: { path: '^src/cli/' },
+      from: { path: '^src/(cli|client)/' },
       to: { path: 'node_modules/(@nestjs|fastify|pino|rxjs|class-validator|ajv|kafkajs|@elastic)' },
     },
     {
