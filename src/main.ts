@@ -1,10 +1,11 @@
 import 'reflect-metadata';
 import { pino } from 'pino';
-import { type Config, ConfigError, readConfig } from './config.js';
-import { CorruptRecord, PositionOutOfRange, StoreUnusable } from './event-log/event-log.js';
+import { rootKeyFile } from './composition/kept-secrets.js';
+import { type Service, startService } from './composition/service.js';
+import { CorruptRecord, PositionOutOfRange } from './event-log/event-log.js';
 import { UnreadableRecord } from './event-log/record-schema.js';
-import { rootKeyFile } from './kept-secrets.js';
-import { type Service, startService } from './service.js';
+import { type Config, ConfigError, readConfig } from './platform/config/config.js';
+import { StoreUnusable } from './platform/store-unusable.js';
 
 /** The process ends this long after it was asked to, whatever is still under way. */
 const STOP_MS = 8_000;

@@ -1,19 +1,21 @@
 import { Inject } from '@nestjs/common';
 import { type IQueryHandler, Query, QueryHandler } from '@nestjs/cqrs';
-import type { Clock } from '../clock.js';
-import type { Config } from '../config.js';
-import { ControlError, validationFailed } from '../errors.js';
+import { ControlError, validationFailed } from '../contract/errors.js';
+import { PastStates } from '../control/past-state.js';
+import { ControlState } from '../control/state.js';
 import type { EventLog } from '../event-log/event-log.js';
+import { EVENT_LOG } from '../event-log/event-log.js';
 import { AccessRules, type PermissionReport } from '../model/access.js';
 import type { Read } from '../model/control-events.js';
 import type { TargetKind } from '../model/permission.js';
 import { orgStream } from '../model/streams.js';
 import { targetLink } from '../model/targets.js';
-import { Places } from '../places.js';
-import { CLOCK, CONFIG, EVENT_LOG } from '../tokens.js';
-import { type Job, Turns } from '../turns.js';
-import { ControlState } from './control-state.js';
-import { PastStates } from './past-state.js';
+import type { Clock } from '../platform/clock.js';
+import { CLOCK } from '../platform/clock.js';
+import type { Config } from '../platform/config/config.js';
+import { CONFIG } from '../platform/config/config.js';
+import { Slots } from '../platform/slots.js';
+import { type Job, Turns } from '../platform/turns.js';
 
 /** Reports on the past under way in a process, unless more organizations ask; and how many of one organization may wait. */
 const MOST_AT_ONCE = 2;
@@ -58,7 +60,7 @@ const PAST_REMEDY = 'the log of changes is long: ask the operator to raise CONTR
 @QueryHandler(ReportAccess)
 export class ReportAccessHandler implements IQueryHandler<ReportAccess> {
   /** One at a time of an organization: each reads the whole log, and keeps what it found of it. */
-  private readonly places = new Places({ perOrg: 1, inAll: MOST_AT_ONCE, mostWaiting: MOST_WAITING });
+  private readonly places = new Slots({ perOrg: 1, inAll: MOST_AT_ONCE, mostWaiting: MOST_WAITING });
   private readonly states: PastStates;
 
   constructor(

@@ -1,21 +1,23 @@
 import { hash } from 'node:crypto';
 import { Inject } from '@nestjs/common';
 import { Command, CommandHandler, type ICommandHandler } from '@nestjs/cqrs';
-import { type Clock, isoTime } from '../clock.js';
-import type { Config } from '../config.js';
-import { ControlError } from '../errors.js';
+import { ControlError } from '../contract/errors.js';
+import { AuthorityCheck, type Standing } from '../control/authority-check.js';
 import { auditEntry } from '../event-log/audit-record.js';
 import type { EventLog, LogEntry, Position, Topic } from '../event-log/event-log.js';
-import { type Ids, timeOf } from '../ids.js';
-import { Metrics } from '../metrics.js';
+import { EVENT_LOG } from '../event-log/event-log.js';
 import { type Publication, recordedEvent, type SentAuditEvent } from '../model/audit-event.js';
 import { canonicalJson } from '../model/canonical-json.js';
+import { CLOCK, type Clock, isoTime } from '../platform/clock.js';
+import type { Config } from '../platform/config/config.js';
+import { CONFIG } from '../platform/config/config.js';
+import { IDS, type Ids, timeOf } from '../platform/ids.js';
+import { Metrics } from '../platform/metrics.js';
+import { inSpan } from '../platform/tracing.js';
+import { eachInSteps, Turns } from '../platform/turns.js';
 import { type Indexed, Waiters } from '../progress/waiters.js';
-import { CLOCK, CONFIG, EVENT_LOG, IDS, READ_MODEL } from '../tokens.js';
-import { inSpan } from '../tracing.js';
-import { eachInSteps, Turns } from '../turns.js';
+import { READ_MODEL } from '../read-model/read-model.js';
 import { AppendsUnderWay } from './appends-under-way.js';
-import { AuthorityCheck, type Standing } from './authority-check.js';
 import { FormerEvents, formerEventId, keyedEventId } from './event-keys.js';
 
 export interface PublishItem {

@@ -1,13 +1,14 @@
 import { Inject } from '@nestjs/common';
 import { Command, CommandHandler, type ICommandHandler } from '@nestjs/cqrs';
-import { type Clock, isoTime } from '../clock.js';
-import type { Config } from '../config.js';
-import type { Ids } from '../ids.js';
+import type { Caller } from '../control/fold.js';
 import { decideSetRetention, type SetRetention } from '../model/auditctx.js';
 import type { Authority } from '../model/authority.js';
-import type { Caller } from '../model/control-fold.js';
+import { CLOCK, type Clock, isoTime } from '../platform/clock.js';
+import type { Config } from '../platform/config/config.js';
+import { CONFIG } from '../platform/config/config.js';
+import type { Ids } from '../platform/ids.js';
+import { IDS } from '../platform/ids.js';
 import { isFound, Waiters } from '../progress/waiters.js';
-import { CLOCK, CONFIG, IDS } from '../tokens.js';
 import { CommandRunner } from './command-runner.js';
 
 /** Answers whether reads show the change already. */

@@ -3,11 +3,12 @@ import { createReadStream, rmSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import { Inject } from '@nestjs/common';
 import { Command, CommandHandler, type ICommandHandler } from '@nestjs/cqrs';
-import type { Config } from '../config.js';
-import { ControlError } from '../errors.js';
+import { ControlError } from '../contract/errors.js';
+import type { Caller } from '../control/fold.js';
 import type { Backup, Snapshot } from '../event-log/backup.js';
-import type { Caller } from '../model/control-fold.js';
-import { BACKUP, CONFIG } from '../tokens.js';
+import { BACKUP } from '../event-log/backup.js';
+import type { Config } from '../platform/config/config.js';
+import { CONFIG } from '../platform/config/config.js';
 import { SecurityEvents } from './security-events.js';
 
 export interface TakenBackup extends Snapshot {

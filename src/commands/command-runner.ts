@@ -1,16 +1,17 @@
 import { setTimeout as delay } from 'node:timers/promises';
-import { type Clock, systemClock } from '../clock.js';
-import { ControlError, validationFailed } from '../errors.js';
-import { controlEntry } from '../event-log/control-record.js';
+import { ControlError, validationFailed } from '../contract/errors.js';
+import { type Quotas, USUAL_QUOTAS } from '../contract/limits.js';
+import { AuthorityCheck, refusalOf } from '../control/authority-check.js';
+import { type Caller, type ControlRecord, trackedRead } from '../control/fold.js';
+import { refuseOverQuota } from '../control/quotas.js';
+import { controlEntry } from '../control/record.js';
+import type { CommandOutcome, ControlState } from '../control/state.js';
+import { refuseUsedKeys } from '../control/used-keys.js';
 import type { EventLog, Position } from '../event-log/event-log.js';
 import type { Authority } from '../model/authority.js';
 import type { ControlEvent, Read } from '../model/control-events.js';
-import { type Caller, type ControlRecord, trackedRead } from '../model/control-fold.js';
-import { type Quotas, refuseOverQuota, USUAL_QUOTAS } from '../model/quotas.js';
 import { ControlRefusal } from '../model/refusal.js';
-import { refuseUsedKeys } from '../model/used-keys.js';
-import { AuthorityCheck, refusalOf } from './authority-check.js';
-import type { CommandOutcome, ControlState } from './control-state.js';
+import { type Clock, systemClock } from '../platform/clock.js';
 
 /** How long a command tries again when other commands win. */
 const DECIDE_MS = 5_000;

@@ -1,20 +1,20 @@
 import { hash } from 'node:crypto';
 import { Inject, Injectable } from '@nestjs/common';
-import { type Clock, isoTime } from '../clock.js';
-import type { Config } from '../config.js';
-import { type Ids, keyedId } from '../ids.js';
+import { parseLink } from '../contract/links.js';
+import type { Caller } from '../control/fold.js';
+import { ControlState } from '../control/state.js';
 import type { Authority } from '../model/authority.js';
 import { canonicalJson } from '../model/canonical-json.js';
 import type { ControlEvent, Read, States } from '../model/control-events.js';
-import type { Caller } from '../model/control-fold.js';
-import { parseLink } from '../model/links.js';
 import type { Occasion } from '../model/resource.js';
 import { serviceAccountStream, userStream } from '../model/streams.js';
+import { CLOCK, type Clock, isoTime } from '../platform/clock.js';
+import type { Config } from '../platform/config/config.js';
+import { CONFIG } from '../platform/config/config.js';
+import { IDS, type Ids, keyedId } from '../platform/ids.js';
 import { isFound, Waiters } from '../progress/waiters.js';
-import { CLOCK, CONFIG, IDS } from '../tokens.js';
 import { AppendsUnderWay } from './appends-under-way.js';
 import { CommandRunner } from './command-runner.js';
-import { ControlState } from './control-state.js';
 
 /** Who asks for a change, and how a retry of the same request is known. */
 export interface ChangeRequest {

@@ -1,9 +1,9 @@
 import { Inject } from '@nestjs/common';
 import { Command, CommandHandler, type ICommandHandler } from '@nestjs/cqrs';
-import { ControlError } from '../errors.js';
+import { ControlError } from '../contract/errors.js';
+import type { Caller } from '../control/fold.js';
 import type { EventLog, Position } from '../event-log/event-log.js';
-import type { Caller } from '../model/control-fold.js';
-import { EVENT_LOG } from '../tokens.js';
+import { EVENT_LOG } from '../event-log/event-log.js';
 import { byPosition, bytesOf, type Letter, readLetters } from './dead-letter-box.js';
 import { lettersTouched } from './dead-letter-orgs.js';
 import { SecurityEvents } from './security-events.js';

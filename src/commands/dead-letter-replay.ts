@@ -1,10 +1,10 @@
 import { Inject } from '@nestjs/common';
 import { Command, CommandHandler, type ICommandHandler } from '@nestjs/cqrs';
-import { ControlError, type FieldFault, validationFailed } from '../errors.js';
+import { ControlError, type FieldFault, validationFailed } from '../contract/errors.js';
+import type { Caller } from '../control/fold.js';
 import { placeName, replayNote } from '../event-log/dead-letter.js';
 import type { EventLog, LogEntry, Topic } from '../event-log/event-log.js';
-import type { Caller } from '../model/control-fold.js';
-import { EVENT_LOG } from '../tokens.js';
+import { EVENT_LOG } from '../event-log/event-log.js';
 import { bytesOf, type Letter, readLetters } from './dead-letter-box.js';
 import { lettersTouched } from './dead-letter-orgs.js';
 import { SecurityEvents } from './security-events.js';

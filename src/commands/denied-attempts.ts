@@ -1,15 +1,15 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import type { Logger } from 'pino';
-import type { Clock } from '../clock.js';
 import { auditEntry } from '../event-log/audit-record.js';
 import type { EventLog } from '../event-log/event-log.js';
-import type { Ids } from '../ids.js';
-import type { Metrics } from '../metrics.js';
 import type { AuditEvent } from '../model/audit-event.js';
+import type { Clock } from '../platform/clock.js';
+import type { Ids } from '../platform/ids.js';
+import type { Metrics } from '../platform/metrics.js';
+import { networkOf } from '../platform/network.js';
 import { DeniedBudgets } from './denied-budgets.js';
 import { type DeniedAttempt, deniedEvent, deniedSummaryEvent } from './denied-event.js';
 import { type DeniedGroup, DeniedTally, likenessOf } from './denied-tally.js';
-import { networkOf } from './network.js';
 
 /** How long the excess may wait to be summed up. */
 const SUMMARY_MS = 10_000;

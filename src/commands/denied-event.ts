@@ -1,10 +1,10 @@
-import { isoTime } from '../clock.js';
-import { timeOf } from '../ids.js';
 import type { Principal } from '../model/access.js';
 import { type AuditEvent, DENIED, recordedEvent, SERVICE_CONTEXT } from '../model/audit-event.js';
 import type { Gravity } from '../model/gravity.js';
 import { publisherOf, SERVICE_PUBLISHER } from '../model/publisher.js';
-import { cutTo } from './cut.js';
+import { isoTime } from '../platform/clock.js';
+import { cutTo } from '../platform/cut-text.js';
+import { timeOf } from '../platform/ids.js';
 import type { DeniedSummary } from './denied-tally.js';
 
 /** In bytes of JSON. With these no event has more than 2,048 bytes. */

@@ -1,5 +1,5 @@
 import { GRAVITIES, type Gravity } from '../model/gravity.js';
-import { BoundedEntries } from './bounded-entries.js';
+import { BoundedEntries } from '../platform/bounded-entries.js';
 
 const MOST_KEPT = 200;
 const MOST_TOLD = 10;

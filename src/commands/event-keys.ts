@@ -1,8 +1,8 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { Inject, Injectable } from '@nestjs/common';
-import { keyedId } from '../ids.js';
 import type { AuditEvent, Publication } from '../model/audit-event.js';
-import { READ_MODEL } from '../tokens.js';
+import { keyedId } from '../platform/ids.js';
+import { READ_MODEL } from '../read-model/read-model.js';
 
 /** What an Idempotency-Key is unique in, besides the publisher. */
 type Scope = Pick<Publication, 'org' | 'contextName'>;

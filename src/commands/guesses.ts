@@ -1,9 +1,9 @@
 import type { Logger } from 'pino';
-import type { Clock } from '../clock.js';
-import { ControlError } from '../errors.js';
-import type { Metrics } from '../metrics.js';
-import { BoundedEntries } from './bounded-entries.js';
-import { networkOf } from './network.js';
+import { ControlError } from '../contract/errors.js';
+import { BoundedEntries } from '../platform/bounded-entries.js';
+import type { Clock } from '../platform/clock.js';
+import type { Metrics } from '../platform/metrics.js';
+import { networkOf } from '../platform/network.js';
 
 const WINDOW_MS = 60_000;
 

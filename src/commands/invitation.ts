@@ -1,11 +1,9 @@
 import { Inject } from '@nestjs/common';
 import { Command, CommandHandler, type ICommandHandler } from '@nestjs/cqrs';
-import type { Clock } from '../clock.js';
-import type { Config } from '../config.js';
-import { ControlError } from '../errors.js';
-import { type Ids, keyedId } from '../ids.js';
+import { ControlError } from '../contract/errors.js';
+import type { Caller } from '../control/fold.js';
+import { ControlState } from '../control/state.js';
 import type { ControlEvent } from '../model/control-events.js';
-import type { Caller } from '../model/control-fold.js';
 import {
   decideAcceptInvitation,
   decideInviteUsers,
@@ -17,9 +15,12 @@ import { refuseRemovedKey } from '../model/key.js';
 import type { Precondition } from '../model/precondition.js';
 import { invitationStream } from '../model/streams.js';
 import { type UserState, userLink } from '../model/user.js';
-import { CLOCK, CONFIG, IDS, MAILER } from '../tokens.js';
+import type { Clock } from '../platform/clock.js';
+import { CLOCK } from '../platform/clock.js';
+import type { Config } from '../platform/config/config.js';
+import { CONFIG } from '../platform/config/config.js';
+import { IDS, type Ids, keyedId } from '../platform/ids.js';
 import { type ChangeRequest, ControlChanges } from './control-changes.js';
-import { ControlState } from './control-state.js';
 import { Guesses } from './guesses.js';
 import { KeySecrets, keyHash } from './key-secrets.js';
 import { LetterGate } from './letter-gate.js';
@@ -41,6 +42,9 @@ export interface Mailer {
   /** Resolves when another has taken the letter over. Sent again, it is the same letter. Throws `mail_failed`. */
   send(letter: Letter): Promise<void>;
 }
+
+/** Under this token Nest injects the `Mailer`. */
+export const MAILER = Symbol('Mailer');
 
 export interface Invited {
   /** By address: the link of the invitation whose code was sent, or why there is none, or why it was not sent. */

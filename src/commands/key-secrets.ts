@@ -1,13 +1,14 @@
 import { hash } from 'node:crypto';
 import { Inject, Injectable } from '@nestjs/common';
-import type { Clock } from '../clock.js';
-import { ControlError } from '../errors.js';
-import type { Ids } from '../ids.js';
+import { ControlError } from '../contract/errors.js';
 import type { ControlEvent } from '../model/control-events.js';
 import type { KeyState } from '../model/key.js';
 import { keyStream } from '../model/streams.js';
-import { ServiceSecret } from '../service-secret.js';
-import { CLOCK, IDS } from '../tokens.js';
+import type { Clock } from '../platform/clock.js';
+import { CLOCK } from '../platform/clock.js';
+import type { Ids } from '../platform/ids.js';
+import { IDS } from '../platform/ids.js';
+import { ServiceSecret } from '../platform/service-secret.js';
 
 /** Recognizable in logs and by secret scanners. */
 const PREFIX = 'svc_';

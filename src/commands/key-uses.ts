@@ -1,14 +1,14 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import type { Logger } from 'pino';
-import { type Clock, isoTime } from '../clock.js';
-import { controlEntry } from '../event-log/control-record.js';
+import type { ControlRecord } from '../control/fold.js';
+import { controlEntry } from '../control/record.js';
+import type { ControlState } from '../control/state.js';
 import type { EventLog } from '../event-log/event-log.js';
-import { keyedId } from '../ids.js';
 import { SERVICE_CONTEXT } from '../model/audit-event.js';
-import type { ControlRecord } from '../model/control-fold.js';
 import { keyUsed } from '../model/key.js';
 import { keyStream } from '../model/streams.js';
-import type { ControlState } from './control-state.js';
+import { type Clock, isoTime } from '../platform/clock.js';
+import { keyedId } from '../platform/ids.js';
 
 /** How long uses are gathered for one record. */
 const GATHER_MS = 1_000;

@@ -1,13 +1,13 @@
 import { Inject } from '@nestjs/common';
 import { Command, CommandHandler, type ICommandHandler, type IQueryHandler, Query, QueryHandler } from '@nestjs/cqrs';
-import type { Config } from '../config.js';
-import { ControlError } from '../errors.js';
+import { ControlError } from '../contract/errors.js';
+import { linkTo } from '../contract/links.js';
+import { ControlState } from '../control/state.js';
 import { decideAddKey, decideRemoveKey, type KeyHolder, type KeyState, refuseShownKey } from '../model/key.js';
-import { linkTo } from '../model/links.js';
 import { memberLink } from '../model/principals.js';
-import { CONFIG } from '../tokens.js';
+import type { Config } from '../platform/config/config.js';
+import { CONFIG } from '../platform/config/config.js';
 import { type Changed, type ChangeRequest, ControlChanges } from './control-changes.js';
-import { ControlState } from './control-state.js';
 import { KeySecrets, keyHash } from './key-secrets.js';
 
 /** A key that was issued, with its secret, to be shown this once. */

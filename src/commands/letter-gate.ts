@@ -1,9 +1,10 @@
-import type { Clock } from '../clock.js';
-import { ControlError } from '../errors.js';
+import { ControlError } from '../contract/errors.js';
+import { type MailLimits } from '../contract/limits.js';
+import type { ControlState } from '../control/state.js';
 import type { Read } from '../model/control-events.js';
-import { LetterBudget, type MailLimits, SentLetters, type TooManyLetters } from '../model/sent-letters.js';
+import { LetterBudget, SentLetters, type TooManyLetters } from '../model/sent-letters.js';
 import { userStream } from '../model/streams.js';
-import type { ControlState } from './control-state.js';
+import type { Clock } from '../platform/clock.js';
 
 /** Refuses letters beyond the limits. Those of new invitations are counted from the log, the same by all processes. */
 export class LetterGate {

@@ -1,12 +1,11 @@
 import { Inject } from '@nestjs/common';
 import { Command, CommandHandler, type ICommandHandler } from '@nestjs/cqrs';
-import { type Ids, keyedId } from '../ids.js';
+import type { Caller } from '../control/fold.js';
 import type { ControlEvent } from '../model/control-events.js';
-import type { Caller } from '../model/control-fold.js';
 import { refuseRemovedKey } from '../model/key.js';
 import { ADMIN, decideCreateOrg, type OrgState } from '../model/org.js';
 import { serviceAccountLink } from '../model/service-account.js';
-import { IDS } from '../tokens.js';
+import { IDS, type Ids, keyedId } from '../platform/ids.js';
 import { ControlChanges } from './control-changes.js';
 import { KeySecrets, keyHash } from './key-secrets.js';
 

@@ -1,15 +1,15 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import type { Logger } from 'pino';
-import { isoTime } from '../clock.js';
+import type { Caller } from '../control/fold.js';
+import type { ControlState } from '../control/state.js';
 import { auditEntry } from '../event-log/audit-record.js';
 import type { EventLog } from '../event-log/event-log.js';
-import { type Ids, timeOf } from '../ids.js';
-import type { Metrics } from '../metrics.js';
 import { type AuditEvent, recordedEvent, SERVICE_CONTEXT } from '../model/audit-event.js';
-import type { Caller } from '../model/control-fold.js';
 import { publisherOf, ROOT_KEY_ID } from '../model/publisher.js';
 import { SERVICE_ORG } from '../model/service-org.js';
-import type { ControlState } from './control-state.js';
+import { isoTime } from '../platform/clock.js';
+import { type Ids, timeOf } from '../platform/ids.js';
+import type { Metrics } from '../platform/metrics.js';
 
 /** Uses of data that change nothing, so that no change records them. */
 export type SecurityAction =

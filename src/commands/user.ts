@@ -1,4 +1,5 @@
 import { Command, CommandHandler, type ICommandHandler } from '@nestjs/cqrs';
+import { ControlState } from '../control/state.js';
 import type { Precondition } from '../model/precondition.js';
 import {
   decideDeleteUser,
@@ -8,7 +9,6 @@ import {
   type UserState,
 } from '../model/user.js';
 import { type Changed, type ChangeRequest, ControlChanges } from './control-changes.js';
-import { ControlState } from './control-state.js';
 
 export class EditUser extends Command<Changed<UserState>> {
   constructor(

@@ -1,10 +1,10 @@
 import { type IQueryHandler, Query, QueryHandler } from '@nestjs/cqrs';
-import { ControlError } from '../errors.js';
+import { ControlError } from '../contract/errors.js';
+import { ControlState } from '../control/state.js';
 import type { AccessRules, Principal } from '../model/access.js';
 import type { KeyState } from '../model/key.js';
 import { type PermissionName, permissionsOn, TARGET_KINDS, type TargetKind } from '../model/permission.js';
 import { keyStream } from '../model/streams.js';
-import { ControlState } from './control-state.js';
 
 /** The links that are told of a permission on single resources; the others are counted. */
 const MOST_LINKS = 20;

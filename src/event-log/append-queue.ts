@@ -1,4 +1,4 @@
-import { ControlError } from '../errors.js';
+import { ControlError } from '../contract/errors.js';
 import type { LogEntry, Position } from './event-log.js';
 
 export interface Append {

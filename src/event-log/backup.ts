@@ -9,6 +9,9 @@ export interface Backup {
   snapshot(to: string): Promise<Snapshot>;
 }
 
+/** Under this token Nest injects the `Backup`. */
+export const BACKUP = Symbol('Backup');
+
 export interface Snapshot {
   /** The log's identifier. */
   readonly log: string;

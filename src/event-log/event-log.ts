@@ -100,15 +100,13 @@ export interface EventLog {
   close(): Promise<void>;
 }
 
+/** Under this token Nest injects the `EventLog`. */
+export const EVENT_LOG = Symbol('EventLog');
+
 export class PositionOutOfRange extends Error {
   override readonly name = 'PositionOutOfRange';
 }
 
 export class CorruptRecord extends Error {
   override readonly name = 'CorruptRecord';
-}
-
-/** A store that cannot be used as it is. The message says which, why, and what the operator can do; the program ends with it. */
-export class StoreUnusable extends Error {
-  override readonly name = 'StoreUnusable';
 }

@@ -1,4 +1,4 @@
-import { ControlError } from '../errors.js';
+import { ControlError } from '../contract/errors.js';
 import type { Batch, EventLog, LogRecord, Offsets, Position, Topic } from './event-log.js';
 
 /**

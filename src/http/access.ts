@@ -1,13 +1,12 @@
 import { RouteConfig } from '@nestjs/platform-fastify';
 import type { FastifyReply, FastifyRequest, HookHandlerDoneFunction, RouteOptions } from 'fastify';
-import type { Clock } from '../clock.js';
-import { AuthorityCheck, forbidden, refusalOf, type Standing, unauthenticated } from '../commands/authority-check.js';
-import type { ControlState } from '../commands/control-state.js';
 import type { DeniedAttempts } from '../commands/denied-attempts.js';
 import type { Guesses } from '../commands/guesses.js';
 import { keyHash } from '../commands/key-secrets.js';
 import type { KeyUses } from '../commands/key-uses.js';
-import type { ControlError } from '../errors.js';
+import type { ControlError } from '../contract/errors.js';
+import { AuthorityCheck, forbidden, refusalOf, type Standing, unauthenticated } from '../control/authority-check.js';
+import type { ControlState } from '../control/state.js';
 import { type Principal, principalOf, type Reach } from '../model/access.js';
 import type { Authority } from '../model/authority.js';
 import { gravityOf, type Wanted } from '../model/gravity.js';
@@ -15,7 +14,8 @@ import type { PermissionName, TargetKind } from '../model/permission.js';
 import { SERVICE_ORG } from '../model/service-org.js';
 import { keyStream } from '../model/streams.js';
 import { targetLink } from '../model/targets.js';
-import { STATUSES } from './statuses.js';
+import type { Clock } from '../platform/clock.js';
+import { STATUSES } from './errors/statuses.js';
 
 /** A permission on resources of a kind, and on which of them the route needs it. */
 export interface Needed {

@@ -1,8 +1,8 @@
 import type { FastifyRequest } from 'fastify';
-import type { Standing } from '../commands/authority-check.js';
+import type { Standing } from '../control/authority-check.js';
+import type { Caller } from '../control/fold.js';
 import type { Publication } from '../model/audit-event.js';
 import type { Authority } from '../model/authority.js';
-import type { Caller } from '../model/control-fold.js';
 import { publisherOf, ROOT_KEY_ID } from '../model/publisher.js';
 
 declare module 'fastify' {

@@ -1,8 +1,8 @@
 import type { FastifyReply } from 'fastify';
 import type { IssuedKey } from '../commands/key.js';
-import { parseLink } from '../model/links.js';
+import { parseLink } from '../contract/links.js';
 import { keyViewOf } from '../model/views.js';
-import { sendJson } from './resource-answers.js';
+import { sendJson } from './answers/resource.js';
 
 /** 201 when reads show the key; 202 when it is issued, and works, but the wait for the views ran out. */
 export function sendIssuedKey(reply: FastifyReply, { state, searchable, key }: IssuedKey): void {

@@ -1,21 +1,21 @@
 import type { Command, CommandBus, QueryBus } from '@nestjs/cqrs';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import type { ChangeRequest } from '../commands/control-changes.js';
-import type { ControlState } from '../commands/control-state.js';
-import { parseLink } from '../model/links.js';
+import { parseLink } from '../contract/links.js';
+import type { ControlState } from '../control/state.js';
 import { TARGET_KINDS } from '../model/permission.js';
 import type { Precondition } from '../model/precondition.js';
 import type { ViewKind } from '../model/views.js';
 import { GetResource } from '../queries/resource-get.js';
 import { ListResources } from '../queries/resource-list.js';
 import { QueryResources } from '../queries/resource-query.js';
+import { sendList, sendResource } from './answers/resource.js';
 import { authorityOf, callerOf } from './caller.js';
-import { compileShape } from './dto/compiled.js';
-import { ResourceListDto } from './dto/resource.js';
-import { preconditionOf } from './preconditions.js';
-import { checkQueryBody } from './query-body.js';
-import { checkIdempotencyKey, checkQuery, isDocument, noParameters } from './request-faults.js';
-import { sendList, sendResource } from './resource-answers.js';
+import { checkIdempotencyKey, checkQuery, isDocument, noParameters } from './errors/request-faults.js';
+import { compileShape } from './shapes/compiled.js';
+import { preconditionOf } from './shapes/preconditions.js';
+import { checkQueryBody } from './shapes/query-body.js';
+import { ResourceListDto } from './shapes/resource.js';
 
 const listFaults = compileShape(ResourceListDto);
 

@@ -1,10 +1,10 @@
 import type { FastifyRequest } from 'fastify';
-import type { FieldFault } from '../errors.js';
+import type { FieldFault } from '../contract/errors.js';
 import type { Identity, Precondition } from '../model/precondition.js';
 import { ControlRefusal } from '../model/refusal.js';
-import { isObject, mergePatch } from './merge-patch.js';
-import { preconditionOf } from './preconditions.js';
-import { checkBody, checkQuery, noParameters } from './request-faults.js';
+import { checkBody, checkQuery, noParameters } from './errors/request-faults.js';
+import { isObject, mergePatch } from './json/merge-patch.js';
+import { preconditionOf } from './shapes/preconditions.js';
 
 type Json = Readonly<Record<string, unknown>>;
 

@@ -1,7 +1,7 @@
+import { linkTo, parseLink } from '../contract/links.js';
 import type { Read } from './control-events.js';
 import type { GroupState } from './group.js';
 import { isLive } from './key-life.js';
-import { linkTo, parseLink } from './links.js';
 import { memberCandidate } from './members.js';
 import { implied, type PermissionName, permissionsOn, type TargetKind } from './permission.js';
 import type { PolicyState } from './policy.js';

@@ -1,6 +1,6 @@
+import { linkTo } from '../contract/links.js';
 import { type AccessRules, type Principal, principalOf, type Reach } from './access.js';
 import type { Read } from './control-events.js';
-import { linkTo } from './links.js';
 import type { PermissionName, TargetKind } from './permission.js';
 import { userOf } from './principals.js';
 import { authzStream } from './streams.js';

@@ -1,7 +1,7 @@
+import { linkTo } from '../contract/links.js';
 import { authzChanged } from './authz.js';
 import type { ControlEvent, Read } from './control-events.js';
 import type { DomainSpec } from './domain-spec.js';
-import { linkTo } from './links.js';
 import { policiesWithout } from './policy.js';
 import { checkPrecondition, type Identity, ofSameResource, type Precondition } from './precondition.js';
 import { ControlRefusal } from './refusal.js';

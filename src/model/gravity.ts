@@ -1,5 +1,5 @@
+import { parseLink } from '../contract/links.js';
 import type { AccessRules } from './access.js';
-import { parseLink } from './links.js';
 import { SUPERUSERS } from './superusers.js';
 
 /**

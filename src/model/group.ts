@@ -1,8 +1,8 @@
+import { linkTo } from '../contract/links.js';
 import { authzChanged } from './authz.js';
 import { canonicalJson } from './canonical-json.js';
 import type { ControlEvent, Read } from './control-events.js';
 import { refuseGrants } from './grants.js';
-import { linkTo } from './links.js';
 import { type MemberQuery, selfSetFaults } from './member-query.js';
 import { checkMemberLinks, MOST_MEMBERS } from './members.js';
 import { isPrincipal, policiesWithout } from './policy.js';

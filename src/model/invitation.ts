@@ -1,3 +1,4 @@
+import { linkTo, parseLink } from '../contract/links.js';
 import { authzChanged } from './authz.js';
 import type { ControlEvent, Read } from './control-events.js';
 import type { Given } from './given.js';
@@ -5,7 +6,6 @@ import { missingFor, NOBODY, refusalOf } from './grants.js';
 import { type GroupState, groupLink, joined } from './group.js';
 import { keyIssued } from './key.js';
 import { endAfter } from './key-life.js';
-import { linkTo, parseLink } from './links.js';
 import { checkPrecondition, type Precondition } from './precondition.js';
 import { ControlRefusal } from './refusal.js';
 import { auditIds, begun, type Occasion, type ResourceEvent } from './resource.js';

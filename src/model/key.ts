@@ -1,8 +1,8 @@
+import { linkTo } from '../contract/links.js';
 import { authzChanged } from './authz.js';
 import type { ControlEvent, Read } from './control-events.js';
 import { refuseKeyFor } from './grants.js';
 import { latestEnd } from './key-life.js';
-import { linkTo } from './links.js';
 import { memberLink } from './principals.js';
 import { ControlRefusal } from './refusal.js';
 import { auditIds, type Occasion } from './resource.js';

@@ -1,5 +1,5 @@
+import { parseLink } from '../contract/links.js';
 import type { Read } from './control-events.js';
-import { parseLink } from './links.js';
 import { memberLink, usersOf } from './principals.js';
 import type { Candidate } from './query.js';
 import { ControlRefusal, type Fault } from './refusal.js';

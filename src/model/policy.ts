@@ -1,9 +1,9 @@
+import { linkTo, parseLink } from '../contract/links.js';
 import { authzChanged } from './authz.js';
 import { canonicalJson } from './canonical-json.js';
 import type { ControlEvent, Read } from './control-events.js';
 import { isGivenMore } from './given.js';
 import { refuseGrants } from './grants.js';
-import { linkTo, parseLink } from './links.js';
 import { selfSetReason } from './member-query.js';
 import { permissionsOn, TARGET_KINDS, type TargetKind } from './permission.js';
 import { checkPrecondition, type Identity, ofSameResource, type Precondition } from './precondition.js';

@@ -1,5 +1,5 @@
+import { linkTo, parseLink } from '../contract/links.js';
 import type { Read } from './control-events.js';
-import { linkTo, parseLink } from './links.js';
 import { groupStream, serviceAccountStream, userStream } from './streams.js';
 import type { UserState } from './user.js';
 

@@ -1,13 +1,8 @@
+import type { MailLimits } from '../contract/limits.js';
 import type { ControlEvent } from './control-events.js';
 
 const HOUR_MS = 60 * 60 * 1_000;
 const DAY_MS = 24 * HOUR_MS;
-
-/** Letters that may be sent: to an address within a day, whoever sends them, and by an organization within an hour. */
-export interface MailLimits {
-  readonly perAddress: number;
-  readonly perOrg: number;
-}
 
 /** Why a letter may not be sent now, and in how many seconds it may. */
 export interface TooManyLetters {

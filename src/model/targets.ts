@@ -1,6 +1,6 @@
+import { linkTo } from '../contract/links.js';
 import { CONTEXT_NAME_PATTERN } from './audit-event.js';
 import type { Read } from './control-events.js';
-import { linkTo } from './links.js';
 import type { TargetKind } from './permission.js';
 import { type FindUser, usersOf } from './principals.js';
 import { domainStream, groupStream, policyStream, serviceAccountStream } from './streams.js';

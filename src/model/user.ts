@@ -1,9 +1,9 @@
+import { linkTo } from '../contract/links.js';
 import { authzChanged } from './authz.js';
 import type { ControlEvent, Read } from './control-events.js';
 import { refuseGrants } from './grants.js';
 import { groupsWithout } from './group.js';
 import { keysRevoked } from './key.js';
-import { linkTo } from './links.js';
 import { policiesWithout } from './policy.js';
 import { checkPrecondition, type Identity, ofSameResource, type Precondition } from './precondition.js';
 import { userOf } from './principals.js';

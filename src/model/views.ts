@@ -1,6 +1,6 @@
+import { linkTo } from '../contract/links.js';
 import type { Read, States } from './control-events.js';
 import type { KeyState } from './key.js';
-import { linkTo } from './links.js';
 
 /** The resources that are read one by one and in lists, each under its own kind. */
 export type ViewKind = Exclude<keyof States, 'key' | 'authz'>;

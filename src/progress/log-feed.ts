@@ -1,7 +1,7 @@
 import type { Logger } from 'pino';
-import { ControlError } from '../errors.js';
+import { ControlError } from '../contract/errors.js';
 import { type EventLog, type Offsets, PositionOutOfRange } from '../event-log/event-log.js';
-import { untilDone } from '../retry.js';
+import { untilDone } from '../platform/retry.js';
 import type { ProgressFeed, ProgressUpdate } from './progress-feed.js';
 
 const VERSION = '1';

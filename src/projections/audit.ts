@@ -1,7 +1,7 @@
-import { isoTime } from '../clock.js';
 import { auditEventOf } from '../event-log/audit-record.js';
 import type { LogRecord } from '../event-log/event-log.js';
 import { auditFields } from '../model/audit-event.js';
+import { isoTime } from '../platform/clock.js';
 import type { Write } from '../read-model/document.js';
 import type { Projection } from './projection.js';
 

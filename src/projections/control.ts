@@ -1,26 +1,19 @@
-import { controlRecordOf } from '../event-log/control-record.js';
+import { parseLink } from '../contract/links.js';
+import { type Caller, type ControlFold, type ControlRecord, emptyFold, foldRecord, readFold } from '../control/fold.js';
+import type { FoldSnapshots } from '../control/fold-image.js';
+import { controlRecordOf } from '../control/record.js';
 import type { LogRecord } from '../event-log/event-log.js';
 import { type AuditEvent, auditFields, SERVICE_CONTEXT } from '../model/audit-event.js';
 import { type ControlEvent, kindOfStream, type Read, type States } from '../model/control-events.js';
-import {
-  type Caller,
-  type ControlFold,
-  type ControlRecord,
-  emptyFold,
-  foldRecord,
-  readFold,
-} from '../model/control-fold.js';
-import type { FoldSnapshots } from '../model/fold-image.js';
 import { keyOfUse } from '../model/key.js';
-import { parseLink } from '../model/links.js';
 import { publisherOf } from '../model/publisher.js';
 import { serviceAccountStream } from '../model/streams.js';
 import { publicPart, refOf, type ViewKind, viewOf } from '../model/views.js';
-import type { Place, Write } from '../read-model/document.js';
+import type { Position, Write } from '../read-model/document.js';
 import { KIND_NAMES } from '../read-model/kinds.js';
 import { withReceivedTime } from './audit.js';
-import { differenceOf } from './difference.js';
 import type { Project, Projection } from './projection.js';
+import { differenceOf } from './upkeep/difference.js';
 
 /**
  * The views of the control resources, and the audit events of their changes, derived from the recorded events and so
@@ -68,7 +61,7 @@ function writesOf(
 ): Write[] {
   const { topic, partition, offset, time } = record;
   const writes: Write[] = [];
-  const place = (): Place => ({ topic, partition, offset, time, ordinal: writes.length });
+  const place = (): Position => ({ topic, partition, offset, time, ordinal: writes.length });
   for (const [index, event] of control.events.entries()) {
     if (event.type === 'authz-changed' || event.type === 'key-used') continue;
     const view = viewWrite(event, read, place());
@@ -89,21 +82,21 @@ function usedKeys({ events }: ControlRecord, read: Read): Iterable<States['key']
 }
 
 /** Of a key, the service account that shows it. Users show no keys. */
-function viewWrite(event: Audited, read: Read, place: Place): Write | undefined {
+function viewWrite(event: Audited, read: Read, place: Position): Write | undefined {
   const kind = kindOfStream(event.stream);
   if (kind === 'authz') return undefined;
   if (kind === 'key') return holderWrite(event.data as States['key'], read, place);
   return resourceWrite(kind, event.data as States[ViewKind], isDeletion(event), read, place);
 }
 
-function holderWrite({ principal }: States['key'], read: Read, place: Place): Write | undefined {
+function holderWrite({ principal }: States['key'], read: Read, place: Position): Write | undefined {
   const { org, ref, kind } = parseLink(principal) ?? {};
   if (org === undefined || ref === undefined || kind !== 'serviceaccount') return undefined;
   const account = read(serviceAccountStream(org, ref));
   return account && resourceWrite('serviceaccount', account, false, read, place);
 }
 
-function resourceWrite(kind: ViewKind, state: States[ViewKind], deleted: boolean, read: Read, place: Place): Write {
+function resourceWrite(kind: ViewKind, state: States[ViewKind], deleted: boolean, read: Read, place: Position): Write {
   const id = refOf(kind, state);
   const org = 'org' in state ? state.org : id;
   if (deleted) return { op: 'delete', kind, org, id, place };
@@ -120,7 +113,7 @@ function auditWrite(
   before: State | undefined,
   { at, by }: ControlRecord,
   time: number,
-  place: Place,
+  place: Position,
 ): Write {
   const kind = kindOfStream(event.stream) as ViewKind | 'key';
   const { id } = event.data;

@@ -1,4 +1,4 @@
-import type { Fields, Place } from '../read-model/document.js';
+import type { Fields, Position } from '../read-model/document.js';
 import { expiryClass } from '../read-model/expiry-class.js';
 import type { KindName } from '../read-model/kinds.js';
 import type { Retention } from '../read-model/read-model.js';
@@ -6,7 +6,7 @@ import type { Retention } from '../read-model/read-model.js';
 /** What of a document, stored or to be stored, tells whether it has expired. */
 export interface Expirable {
   readonly org: string;
-  readonly place: Place;
+  readonly place: Position;
   readonly fields?: Fields;
 }
 

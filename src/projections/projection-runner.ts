@@ -1,18 +1,19 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import type { Logger } from 'pino';
 import { deadLetter, type Unreadable } from '../event-log/dead-letter.js';
-import { type Batch, type EventLog, type Offsets, StoreUnusable } from '../event-log/event-log.js';
+import { type Batch, type EventLog, type Offsets } from '../event-log/event-log.js';
 import { UnreadableRecord } from '../event-log/record-schema.js';
 import { isWaitedFor } from '../event-log/waited-for.js';
-import type { Metrics } from '../metrics.js';
+import type { Metrics } from '../platform/metrics.js';
+import { untilDone } from '../platform/retry.js';
+import { StoreUnusable } from '../platform/store-unusable.js';
+import { together } from '../platform/together.js';
+import { inSpan } from '../platform/tracing.js';
 import type { ProgressFeed, RecordOutcome } from '../progress/progress-feed.js';
 import type { Outcome, Write } from '../read-model/document.js';
 import { GenerationLost, GenerationSealed, type ReadModel } from '../read-model/read-model.js';
-import { untilDone } from '../retry.js';
-import { together } from '../together.js';
-import { inSpan } from '../tracing.js';
 import type { Project, Projection } from './projection.js';
-import { Refresher } from './refresher.js';
+import { Refresher } from './upkeep/refresher.js';
 
 /** How often all that is known is announced again, for those who joined late. */
 const REPEAT_MS = 1_000;

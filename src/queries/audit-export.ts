@@ -3,8 +3,8 @@ import { Inject } from '@nestjs/common';
 import { type IQueryHandler, Query, QueryHandler } from '@nestjs/cqrs';
 import type { Reach } from '../model/access.js';
 import type { ReadModel } from '../read-model/read-model.js';
+import { READ_MODEL } from '../read-model/read-model.js';
 import type { Cursor } from '../read-model/search.js';
-import { READ_MODEL } from '../tokens.js';
 import { type AuditFilters, type EventTimes, filtersOf, withinReach } from './audit-list.js';
 import { BEGINNING, Cursors, type Scope } from './cursor.js';
 

@@ -1,11 +1,12 @@
 import { Inject } from '@nestjs/common';
 import { type IQueryHandler, Query, QueryHandler } from '@nestjs/cqrs';
-import type { Config } from '../config.js';
-import { ControlError } from '../errors.js';
+import { ControlError } from '../contract/errors.js';
 import { namesWithin, type Reach } from '../model/access.js';
+import type { Config } from '../platform/config/config.js';
+import { CONFIG } from '../platform/config/config.js';
 import type { ReadModel } from '../read-model/read-model.js';
+import { READ_MODEL } from '../read-model/read-model.js';
 import type { Filter, Order, SearchQuery } from '../read-model/search.js';
-import { CONFIG, READ_MODEL } from '../tokens.js';
 import { BEGINNING, Cursors, type Scope } from './cursor.js';
 import { PAGE_BYTES } from './reading.js';
 

@@ -1,9 +1,9 @@
 import { Injectable } from '@nestjs/common';
-import { ControlError } from '../errors.js';
+import { ControlError } from '../contract/errors.js';
 import { canonicalJson } from '../model/canonical-json.js';
 import type { Scalar } from '../model/query.js';
+import { ServiceSecret } from '../platform/service-secret.js';
 import type { Cursor, SearchQuery } from '../read-model/search.js';
-import { ServiceSecret } from '../service-secret.js';
 
 /** What a cursor goes on with: it is void for another organization, other filters (in any sequence) or another order. */
 export interface Scope extends Pick<SearchQuery, 'org' | 'filters' | 'order'> {

@@ -1,11 +1,12 @@
 import { Inject, Injectable } from '@nestjs/common';
-import type { Config } from '../config.js';
+import type { Config } from '../platform/config/config.js';
+import { CONFIG } from '../platform/config/config.js';
+import { type Job, Turns } from '../platform/turns.js';
 import type { Document } from '../read-model/document.js';
 import type { KindName } from '../read-model/kinds.js';
 import type { ReadModel } from '../read-model/read-model.js';
+import { READ_MODEL } from '../read-model/read-model.js';
 import type { Cursor, Order } from '../read-model/search.js';
-import { CONFIG, READ_MODEL } from '../tokens.js';
-import { type Job, Turns } from '../turns.js';
 
 /**
  * A page ends early, with `next`, with the item that brings it to so many bytes. Pages by number are counted in whole pages

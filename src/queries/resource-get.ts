@@ -1,10 +1,10 @@
 import { Inject } from '@nestjs/common';
 import { type IQueryHandler, Query, QueryHandler } from '@nestjs/cqrs';
-import { ControlError } from '../errors.js';
+import { ControlError } from '../contract/errors.js';
 import type { ViewKind } from '../model/views.js';
 import type { Document } from '../read-model/document.js';
 import type { ReadModel } from '../read-model/read-model.js';
-import { READ_MODEL } from '../tokens.js';
+import { READ_MODEL } from '../read-model/read-model.js';
 
 /** Answers the JSON text of the resource. Throws `not_found`. */
 export class GetResource extends Query<string> {

@@ -1,6 +1,6 @@
 import { type IQueryHandler, Query, QueryHandler } from '@nestjs/cqrs';
+import { linkTo } from '../contract/links.js';
 import type { Reach } from '../model/access.js';
-import { linkTo } from '../model/links.js';
 import { type Candidate, compareSortKeys, compareText, matches, type QuerySpec, sortKeyOf } from '../model/query.js';
 import type { ViewKind } from '../model/views.js';
 import type { Document } from '../read-model/document.js';

@@ -2,7 +2,7 @@ import type { Topic } from '../event-log/event-log.js';
 import type { KindName } from './kinds.js';
 
 /** The record that a document came from, and which of its documents it is. */
-export interface Place {
+export interface Position {
   readonly topic: Topic;
   readonly partition: number;
   readonly offset: number;
@@ -16,7 +16,7 @@ interface WriteTo {
   readonly kind: KindName;
   readonly org: string;
   readonly id: string;
-  readonly place: Place;
+  readonly place: Position;
 }
 
 interface DocumentContent {
@@ -58,14 +58,14 @@ export type Fields = Readonly<Record<string, FieldValue | undefined>>;
 
 export interface Document extends DocumentContent {
   readonly id: string;
-  readonly place: Place;
+  readonly place: Position;
 }
 
 /** A document as it is stored. */
 export interface StoredDocument {
   readonly org: string;
   readonly id: string;
-  readonly place: Place;
+  readonly place: Position;
   readonly fields: Fields;
   readonly source: string;
   readonly hash?: string;

@@ -53,6 +53,9 @@ export interface ReadModel extends Generation {
   close(): Promise<void>;
 }
 
+/** Under this token Nest injects the `ReadModel`. */
+export const READ_MODEL = Symbol('ReadModel');
+
 /** One complete set of documents, with how far the log is in it. */
 export interface Generation {
   /**

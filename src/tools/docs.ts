@@ -1,7 +1,7 @@
 import 'reflect-metadata';
 import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
-import { ERRORS, type ErrorCode } from '../errors.js';
-import { STATUSES } from '../http/statuses.js';
+import { ERRORS, type ErrorCode } from '../contract/errors.js';
+import { STATUSES } from '../http/errors/statuses.js';
 import { cliPages } from './cli-pages.js';
 import { openApiPage } from './openapi.js';
 
@@ -23,7 +23,7 @@ function errorsPage(): string {
     .map((code) => `| ${STATUSES[code]} | \`${code}\` | ${ERRORS[code].when} | ${ERRORS[code].remedy} |`);
   return `# Errors
 
-Generated from \`src/errors.ts\` and \`src/http/statuses.ts\` by \`npm run docs\`; do not edit.
+Generated from \`src/contract/errors.ts\` and \`src/http/errors/statuses.ts\` by \`npm run docs\`; do not edit.
 
 Every answer that is not a success carries this body, whoever gives it:
 

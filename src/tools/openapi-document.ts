@@ -1,6 +1,6 @@
 import type { INestApplication } from '@nestjs/common';
 import { DocumentBuilder, type OpenAPIObject, SwaggerModule } from '@nestjs/swagger';
-import { schemas } from '../http/answer-schemas.js';
+import { schemas } from '../http/answers/schemas.js';
 
 /** The OpenAPI document of the routes of an application. */
 export function openApiDocument(app: INestApplication, version: string): OpenAPIObject {

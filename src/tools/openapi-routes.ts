@@ -1,9 +1,9 @@
 import { applyDecorators, type Type } from '@nestjs/common';
 import { ApiHeader, ApiOperation, ApiParam, ApiQuery, ApiResponse, ApiSecurity } from '@nestjs/swagger';
-import type { ErrorCode } from '../errors.js';
-import { DOCUMENTATION, type RouteDocumentation, ref } from '../http/documented.js';
-import { shapeSchemas } from '../http/dto/compiled.js';
-import { STATUSES } from '../http/statuses.js';
+import type { ErrorCode } from '../contract/errors.js';
+import { DOCUMENTATION, type RouteDocumentation, ref } from '../http/answers/documented.js';
+import { STATUSES } from '../http/errors/statuses.js';
+import { shapeSchemas } from '../http/shapes/compiled.js';
 
 type Schema = Record<string, unknown>;
 

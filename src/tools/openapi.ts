@@ -1,7 +1,7 @@
 import { NestFactory } from '@nestjs/core';
 import { FastifyAdapter } from '@nestjs/platform-fastify';
-import { AppModule, type Parts } from '../app.module.js';
-import { packageVersion } from '../config.js';
+import { AppModule, type Parts } from '../composition/app.module.js';
+import { packageVersion } from '../platform/config/config.js';
 import { openApiDocument } from './openapi-document.js';
 import { describeRoutes } from './openapi-routes.js';
 

@@ -1,7 +1,8 @@
 import { existsSync, readFileSync } from 'node:fs';
 import { parseArgs } from 'node:util';
-import { restoreLog } from '../event-log/embedded-restore.js';
-import { CorruptRecord, StoreUnusable } from '../event-log/event-log.js';
+import { restoreLog } from '../event-log/embedded/restore.js';
+import { CorruptRecord } from '../event-log/event-log.js';
+import { StoreUnusable } from '../platform/store-unusable.js';
 
 const USAGE = `usage: npm run restore -- --from FILE [--data-dir FOLDER] [--sha256 HEX] [--force]
 

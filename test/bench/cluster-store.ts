@@ -20,7 +20,8 @@ export class Topics {
   }
 
   async open(): Promise<EventLog> {
-    const { KafkaEventLog } = await built<typeof import('../../src/event-log/kafka.js')>('event-log/kafka.js');
+    const { KafkaEventLog } =
+      await built<typeof import('../../src/event-log/kafka/event-log.js')>('event-log/kafka.js');
     return KafkaEventLog.open({ brokers: this.brokers, topicPrefix: this.prefix, replication: 1, logger });
   }
 
@@ -88,8 +89,8 @@ export class Bare {
 export async function entriesOf(count: number, resources: number): Promise<LogEntry[]> {
   const { recordedEvent } = await built<typeof import('../../src/model/audit-event.js')>('model/audit-event.js');
   const { auditEntry } = await built<typeof import('../../src/event-log/audit-record.js')>('event-log/audit-record.js');
-  const { systemIds } = await built<typeof import('../../src/ids.js')>('ids.js');
-  const { systemClock, isoTime } = await built<typeof import('../../src/clock.js')>('clock.js');
+  const { systemIds } = await built<typeof import('../../src/platform/ids.js')>('ids.js');
+  const { systemClock, isoTime } = await built<typeof import('../../src/platform/clock.js')>('clock.js');
   const ids = systemIds(systemClock);
   return Array.from({ length: count }, (_, number) => {
     const publication = {

@@ -1,14 +1,13 @@
+import type { ControlRecord } from '../../src/control/fold.js';
 import type { LogEntry } from '../../src/event-log/event-log.js';
 import type { ControlEvent, Read } from '../../src/model/control-events.js';
-import type { ControlRecord } from '../../src/model/control-fold.js';
 import type { Occasion } from '../../src/model/resource.js';
 import { built } from './server.ts';
 
-const { controlEntry } =
-  await built<typeof import('../../src/event-log/control-record.js')>('event-log/control-record.js');
-const { systemIds } = await built<typeof import('../../src/ids.js')>('ids.js');
+const { controlEntry } = await built<typeof import('../../src/control/record.js')>('event-log/control-record.js');
+const { systemIds } = await built<typeof import('../../src/platform/ids.js')>('ids.js');
 const { emptyFold, foldRecord, trackedRead } =
-  await built<typeof import('../../src/model/control-fold.js')>('model/control-fold.js');
+  await built<typeof import('../../src/control/fold.js')>('model/control-fold.js');
 const { authzChanged } = await built<typeof import('../../src/model/authz.js')>('model/authz.js');
 const { decideAddKey } = await built<typeof import('../../src/model/key.js')>('model/key.js');
 const { decideCreateOrg } = await built<typeof import('../../src/model/org.js')>('model/org.js');

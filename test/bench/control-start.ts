@@ -10,7 +10,8 @@ import { controlHistory } from './control-history.ts';
 import { median, say } from './figures.ts';
 import { built, startService } from './server.ts';
 
-const { EmbeddedEventLog } = await built<typeof import('../../src/event-log/embedded.js')>('event-log/embedded.js');
+const { EmbeddedEventLog } =
+  await built<typeof import('../../src/event-log/embedded/event-log.js')>('event-log/embedded.js');
 
 /** Changes when other records are made. */
 const VERSION = 1;

@@ -1,6 +1,6 @@
 import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
-import { EmbeddedEventLog } from '../../src/event-log/embedded.js';
+import { EmbeddedEventLog } from '../../src/event-log/embedded/event-log.js';
 import { at, newOrg, type Org } from '../support/api.js';
 import { startService, type TestService } from '../support/service.js';
 import { answer, closeServers, scriptedServer } from './support/scripted-server.js';

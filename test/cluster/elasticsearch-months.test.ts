@@ -1,4 +1,4 @@
-import { keyedId } from '../../src/ids.js';
+import { keyedId } from '../../src/platform/ids.js';
 import { KINDS } from '../../src/read-model/kinds.js';
 import { ask, type Handles, withHandles } from '../contract/elasticsearch.harness.js';
 import { settled } from '../contract/harness.js';

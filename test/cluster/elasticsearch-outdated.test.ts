@@ -1,6 +1,6 @@
 import { setTimeout as delay } from 'node:timers/promises';
-import { documentIndex } from '../../src/read-model/elasticsearch-mapping.js';
-import { Names } from '../../src/read-model/elasticsearch-names.js';
+import { documentIndex } from '../../src/read-model/elasticsearch/mapping.js';
+import { Names } from '../../src/read-model/elasticsearch/names.js';
 import type { ReadModel } from '../../src/read-model/read-model.js';
 import type { Filter, SearchQuery } from '../../src/read-model/search.js';
 import { ask, type Handles, withHandles } from '../contract/elasticsearch.harness.js';

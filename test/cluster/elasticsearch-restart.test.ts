@@ -1,5 +1,5 @@
 import { randomBytes } from 'node:crypto';
-import { keyedId } from '../../src/ids.js';
+import { keyedId } from '../../src/platform/ids.js';
 import type { Write } from '../../src/read-model/document.js';
 import type { ReadModel } from '../../src/read-model/read-model.js';
 import { Gate, Handles } from '../contract/elasticsearch.harness.js';

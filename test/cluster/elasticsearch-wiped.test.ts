@@ -1,8 +1,8 @@
 import { setTimeout as delay } from 'node:timers/promises';
-import { systemClock } from '../../src/clock.js';
-import { KafkaEventLog } from '../../src/event-log/kafka.js';
-import { systemIds } from '../../src/ids.js';
-import { reconcile } from '../../src/projections/reconcile.js';
+import { KafkaEventLog } from '../../src/event-log/kafka/event-log.js';
+import { systemClock } from '../../src/platform/clock.js';
+import { systemIds } from '../../src/platform/ids.js';
+import { reconcile } from '../../src/projections/upkeep/reconcile.js';
 import { ask, Handles } from '../contract/elasticsearch.harness.js';
 import { deleteTopics, newPrefix, silent } from '../contract/kafka.harness.js';
 import { PATIENCE } from '../support/patience.js';

@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto';
 import type { LogRecord } from '../../src/event-log/event-log.js';
-import type { KafkaEventLog } from '../../src/event-log/kafka.js';
+import type { KafkaEventLog } from '../../src/event-log/kafka/event-log.js';
 import { entries, entry, isAscending, placeOf, readAll, textOf, texts } from '../contract/event-log.harness.js';
 import { settled, sleep } from '../contract/harness.js';
 import { type KafkaProxy, PRODUCE } from '../support/kafka-proxy.js';

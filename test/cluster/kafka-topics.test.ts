@@ -1,5 +1,5 @@
-import { StoreUnusable } from '../../src/event-log/event-log.js';
-import { KafkaEventLog } from '../../src/event-log/kafka.js';
+import { KafkaEventLog } from '../../src/event-log/kafka/event-log.js';
+import { StoreUnusable } from '../../src/platform/store-unusable.js';
 import { entry, readAll, texts } from '../contract/event-log.harness.js';
 import { settled } from '../contract/harness.js';
 import { PATIENCE } from '../support/patience.js';

@@ -1,10 +1,10 @@
 import { setTimeout as delay } from 'node:timers/promises';
-import { systemClock } from '../../src/clock.js';
-import { KafkaEventLog } from '../../src/event-log/kafka.js';
-import { keyedId, systemIds } from '../../src/ids.js';
-import { rebuild } from '../../src/projections/rebuild.js';
-import { reconcile } from '../../src/projections/reconcile.js';
-import type { ReconciliationReport } from '../../src/projections/reconcile-report.js';
+import { KafkaEventLog } from '../../src/event-log/kafka/event-log.js';
+import { systemClock } from '../../src/platform/clock.js';
+import { keyedId, systemIds } from '../../src/platform/ids.js';
+import { rebuild } from '../../src/projections/upkeep/rebuild.js';
+import { reconcile } from '../../src/projections/upkeep/reconcile.js';
+import type { ReconciliationReport } from '../../src/projections/upkeep/reconcile-report.js';
 import type { ReadModel } from '../../src/read-model/read-model.js';
 import { ask, Handles } from '../contract/elasticsearch.harness.js';
 import { deleteTopics, newPrefix, silent } from '../contract/kafka.harness.js';

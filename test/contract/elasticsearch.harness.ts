@@ -1,7 +1,10 @@
 import { randomBytes } from 'node:crypto';
 import { type AddressInfo, connect, createServer, type Server, type Socket } from 'node:net';
 import { pino } from 'pino';
-import { ElasticsearchReadModel, type ElasticsearchReadModelOptions } from '../../src/read-model/elasticsearch.js';
+import {
+  ElasticsearchReadModel,
+  type ElasticsearchReadModelOptions,
+} from '../../src/read-model/elasticsearch/read-model.js';
 import { type ReadModelHarness, SetRetention } from './read-model.harness.js';
 
 const LOG_ID = 'a-log';

@@ -10,7 +10,7 @@ import {
 } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
-import { EmbeddedReadModel } from '../../src/read-model/embedded.js';
+import { EmbeddedReadModel } from '../../src/read-model/embedded/read-model.js';
 import { type EmbeddedModelHarness, openEmbeddedReadModel } from './embedded.harness.js';
 import { settled } from './harness.js';
 import {

@@ -1,7 +1,7 @@
 import { join } from 'node:path';
-import { EmbeddedReadModel } from '../../src/read-model/embedded.js';
+import { Turns } from '../../src/platform/turns.js';
+import { EmbeddedReadModel } from '../../src/read-model/embedded/read-model.js';
 import type { SearchQuery } from '../../src/read-model/search.js';
-import { Turns } from '../../src/turns.js';
 import { temporaryFolder } from './embedded.harness.js';
 import { event, idAt, ids, NEWEST_FIRST, ORG, promote, search, store } from './read-model.harness.js';
 

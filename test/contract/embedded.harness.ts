@@ -2,8 +2,8 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
-import { EmbeddedEventLog } from '../../src/event-log/embedded.js';
-import { EmbeddedReadModel } from '../../src/read-model/embedded.js';
+import { EmbeddedEventLog } from '../../src/event-log/embedded/event-log.js';
+import { EmbeddedReadModel } from '../../src/read-model/embedded/read-model.js';
 import type { EventLogHarness } from './event-log.harness.js';
 import { type ReadModelHarness, SetRetention } from './read-model.harness.js';
 

@@ -1,6 +1,6 @@
 import { rm } from 'node:fs/promises';
 import { join } from 'node:path';
-import { EmbeddedEventLog } from '../../src/event-log/embedded.js';
+import { EmbeddedEventLog } from '../../src/event-log/embedded/event-log.js';
 import { openEmbeddedLog, openEmbeddedReadModel, temporaryFolder } from './embedded.harness.js';
 import { eventLogContract } from './event-log.contract.js';
 import { failureCases } from './event-log.failure.js';

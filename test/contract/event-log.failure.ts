@@ -1,4 +1,4 @@
-import { ControlError } from '../../src/errors.js';
+import { ControlError } from '../../src/contract/errors.js';
 import type { Position } from '../../src/event-log/event-log.js';
 import {
   type EventLogHarness,

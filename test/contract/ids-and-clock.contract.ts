@@ -1,5 +1,5 @@
-import type { Clock } from '../../src/clock.js';
-import { type Ids, timeOf } from '../../src/ids.js';
+import type { Clock } from '../../src/platform/clock.js';
+import { type Ids, timeOf } from '../../src/platform/ids.js';
 import { sleep } from './harness.js';
 
 const NOW = Date.UTC(2026, 5, 1, 12, 30, 15, 123);

@@ -1,6 +1,6 @@
 import fc from 'fast-check';
-import { isoTime, systemClock } from '../../src/clock.js';
-import { keyedId, systemIds, timeOf } from '../../src/ids.js';
+import { isoTime, systemClock } from '../../src/platform/clock.js';
+import { keyedId, systemIds, timeOf } from '../../src/platform/ids.js';
 import { clockContract, idsContract } from './ids-and-clock.contract.js';
 
 clockContract('system', systemClock);

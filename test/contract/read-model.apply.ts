@@ -1,5 +1,5 @@
 import fc from 'fast-check';
-import { keyedId } from '../../src/ids.js';
+import { keyedId } from '../../src/platform/ids.js';
 import type { Write } from '../../src/read-model/document.js';
 import { settled } from './harness.js';
 import {

@@ -4,7 +4,7 @@ import {
   type Fields,
   type Outcome,
   type OutcomeCode,
-  type Place,
+  type Position,
   type StoredDocument,
   sourceText,
   type Write,
@@ -87,7 +87,7 @@ export const NEWEST_FIRST: Order = { field: 'eventTime', direction: 'descending'
 export const OLDEST_FIRST: Order = { field: 'eventTime', direction: 'ascending' };
 export const BY_NAME: Order = { field: 'name', direction: 'ascending' };
 
-export function place(offset: number, other: Partial<Place> = {}): Place {
+export function place(offset: number, other: Partial<Position> = {}): Position {
   return { topic: 'audit', partition: 0, offset, ordinal: 0, time: START + offset, ...other };
 }
 
@@ -121,7 +121,7 @@ export function remove(id: string, offset: number, other: Partial<Omit<Delete, '
   return { op: 'delete', kind: 'serviceaccount', org: ORG, place: controlPlace(offset), ...other, id };
 }
 
-export function controlPlace(offset: number, other: Partial<Place> = {}): Place {
+export function controlPlace(offset: number, other: Partial<Position> = {}): Position {
   return place(offset, { topic: 'control', ...other });
 }
 

@@ -4,8 +4,8 @@ import { request } from 'node:http';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
-import { EmbeddedEventLog } from '../../src/event-log/embedded.js';
-import { restoreLog } from '../../src/event-log/embedded-restore.js';
+import { EmbeddedEventLog } from '../../src/event-log/embedded/event-log.js';
+import { restoreLog } from '../../src/event-log/embedded/restore.js';
 import { startService, type TestService } from '../support/service.js';
 import { bodyOf, Client, type Event } from './client.js';
 import {

@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto';
 import { cpSync, mkdtempSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
-import { EmbeddedEventLog } from '../../src/event-log/embedded.js';
+import { EmbeddedEventLog } from '../../src/event-log/embedded/event-log.js';
 import type { EventLog, Offsets, Topic } from '../../src/event-log/event-log.js';
 import { Client, itemsText } from './client.js';
 

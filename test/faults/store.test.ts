@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import { copyFileSync, readdirSync, readFileSync, rmSync, statSync, truncateSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { StoreUnusable } from '../../src/event-log/event-log.js';
+import { StoreUnusable } from '../../src/platform/store-unusable.js';
 import { until } from '../contract/harness.js';
 import { startService } from '../support/service.js';
 import { Client } from './client.js';

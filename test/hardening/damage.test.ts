@@ -1,7 +1,7 @@
 import { DatabaseSync } from 'node:sqlite';
-import { EmbeddedEventLog } from '../../src/event-log/embedded.js';
+import { EmbeddedEventLog } from '../../src/event-log/embedded/event-log.js';
 import type { Topic } from '../../src/event-log/event-log.js';
-import { EmbeddedReadModel } from '../../src/read-model/embedded.js';
+import { EmbeddedReadModel } from '../../src/read-model/embedded/read-model.js';
 import { Api } from '../support/api.js';
 import { TEST_SECRETS } from '../support/secrets.js';
 import { startService } from '../support/service.js';

@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { Worker } from 'node:worker_threads';
-import { EmbeddedEventLog } from '../../src/event-log/embedded.js';
+import { EmbeddedEventLog } from '../../src/event-log/embedded/event-log.js';
 import { compiledMain, removeCompiled, type ServiceProcess, spawnService } from '../faults/process.js';
 import { type Answer, Org, type Refusal } from '../support/api.js';
 import { PATIENCE } from '../support/patience.js';

@@ -1,17 +1,17 @@
 import { copyFileSync, existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { EmbeddedEventLog } from '../../src/event-log/embedded.js';
+import { EmbeddedEventLog } from '../../src/event-log/embedded/event-log.js';
 import {
   CorruptRecord,
   type EventLog,
   type LogRecord,
   PositionOutOfRange,
-  StoreUnusable,
   type Topic,
 } from '../../src/event-log/event-log.js';
 import { UnreadableRecord } from '../../src/event-log/record-schema.js';
-import type { EmbeddedReadModel } from '../../src/read-model/embedded.js';
+import { StoreUnusable } from '../../src/platform/store-unusable.js';
+import type { EmbeddedReadModel } from '../../src/read-model/embedded/read-model.js';
 import type { KindName } from '../../src/read-model/kinds.js';
 import type { SearchQuery } from '../../src/read-model/search.js';
 import { Api, Org, type OrgBody } from '../support/api.js';

@@ -1,5 +1,5 @@
+import { linkTo } from '../../src/contract/links.js';
 import type { Access, Needed } from '../../src/http/access.js';
-import { linkTo } from '../../src/model/links.js';
 import { permissionsOn, TARGET_KINDS, type TargetKind } from '../../src/model/permission.js';
 import { Api } from '../support/api.js';
 import { routesOf, type ServedRoute } from '../support/routes.js';

@@ -2,11 +2,11 @@ import { createServer, type IncomingMessage, request, type Server, type ServerRe
 import { type AddressInfo, connect, type Socket } from 'node:net';
 import { setTimeout as delay } from 'node:timers/promises';
 import { pino } from 'pino';
-import { systemClock } from '../../src/clock.js';
-import { type ConnectionLimits, Connections } from '../../src/http/connections.js';
-import { affordable } from '../../src/http/descriptors.js';
-import { systemIds } from '../../src/ids.js';
-import { Metrics } from '../../src/metrics.js';
+import { type ConnectionLimits, Connections } from '../../src/http/server/connections.js';
+import { affordable } from '../../src/http/server/descriptors.js';
+import { systemClock } from '../../src/platform/clock.js';
+import { systemIds } from '../../src/platform/ids.js';
+import { Metrics } from '../../src/platform/metrics.js';
 import { answersOn, openSocket, sendRaw } from '../hardening/raw-http.js';
 
 const GET = 'GET / HTTP/1.1\r\nhost: x\r\n\r\n';

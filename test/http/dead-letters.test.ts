@@ -1,7 +1,7 @@
 import { rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { auditEntry } from '../../src/event-log/audit-record.js';
-import { EmbeddedEventLog } from '../../src/event-log/embedded.js';
+import { EmbeddedEventLog } from '../../src/event-log/embedded/event-log.js';
 import type { LogEntry } from '../../src/event-log/event-log.js';
 import { recordedEvent } from '../../src/model/audit-event.js';
 import { Api, at, type Link, linkOf, newOrg, type Org, pointers, type Refusal } from '../support/api.js';

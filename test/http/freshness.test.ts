@@ -1,17 +1,17 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { type FastifyInstance, fastify } from 'fastify';
 import { pino } from 'pino';
-import { systemClock } from '../../src/clock.js';
-import { ControlState } from '../../src/commands/control-state.js';
 import type { DeniedAttempts } from '../../src/commands/denied-attempts.js';
 import { Guesses } from '../../src/commands/guesses.js';
 import { keyHash } from '../../src/commands/key-secrets.js';
+import { emptyFold } from '../../src/control/fold.js';
+import { ControlState } from '../../src/control/state.js';
 import type { Batch, EventLog } from '../../src/event-log/event-log.js';
 import { AccessCheck, onAll, onSome } from '../../src/http/access.js';
-import { ErrorFilter } from '../../src/http/error-filter.js';
-import { prepareServer } from '../../src/http/server.js';
-import { Metrics } from '../../src/metrics.js';
-import { emptyFold } from '../../src/model/control-fold.js';
+import { ErrorFilter } from '../../src/http/errors/filter.js';
+import { prepareServer } from '../../src/http/server/server.js';
+import { systemClock } from '../../src/platform/clock.js';
+import { Metrics } from '../../src/platform/metrics.js';
 import { Seed } from '../support/seed.js';
 import { openSeededLog } from '../support/seeded-log.js';
 

@@ -1,8 +1,8 @@
 import { createHash } from 'node:crypto';
 import { fastify } from 'fastify';
-import type { ControlError } from '../../src/errors.js';
+import type { ControlError } from '../../src/contract/errors.js';
 import type { AccessCheck } from '../../src/http/access.js';
-import { prepareServer } from '../../src/http/server.js';
+import { prepareServer } from '../../src/http/server/server.js';
 import { type Answer, Api, at, type Event, newOrg, type Org, pointers, type Refusal } from '../support/api.js';
 import { type Invited, invite, type Mailbox, newUser, openMailbox, type UserBody } from '../support/mail.js';
 import { startService, type TestService } from '../support/service.js';

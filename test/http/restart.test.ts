@@ -4,7 +4,7 @@ import { Agent, type IncomingMessage, request } from 'node:http';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
-import { StoreUnusable } from '../../src/event-log/event-log.js';
+import { StoreUnusable } from '../../src/platform/store-unusable.js';
 import { at, linkOf, newOrg, type Org } from '../support/api.js';
 import { PATIENCE } from '../support/patience.js';
 import { startService, type TestService } from '../support/service.js';

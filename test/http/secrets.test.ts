@@ -3,8 +3,8 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { Writable } from 'node:stream';
 import { pino } from 'pino';
-import { readConfig } from '../../src/config.js';
-import { startService } from '../../src/service.js';
+import { startService } from '../../src/composition/service.js';
+import { readConfig } from '../../src/platform/config/config.js';
 import { Api, type OrgBody } from '../support/api.js';
 import { startService as startTestService } from '../support/service.js';
 

@@ -6,7 +6,7 @@ import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { type ConnectionOptions, connect, type TLSSocket } from 'node:tls';
 import { pino } from 'pino';
-import { ConfigError, readConfig } from '../../src/config.js';
+import { ConfigError, readConfig } from '../../src/platform/config/config.js';
 import { svc } from '../cli/support/svc.js';
 import { answersOn, notARefusal, openSocket } from '../hardening/raw-http.js';
 import { type Certificate, selfSigned } from '../support/certificate.js';

@@ -1,5 +1,5 @@
 import fc from 'fast-check';
-import { parseJsonText } from '../../src/http/json.js';
+import { parseJsonText } from '../../src/http/json/parse.js';
 import { canonicalJson } from '../../src/model/canonical-json.js';
 import { jsonObject, jsonValue, seeded, spelled } from './arbitraries.js';
 

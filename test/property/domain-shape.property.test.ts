@@ -2,8 +2,8 @@ import 'reflect-metadata';
 import { plainToInstance } from 'class-transformer';
 import { validateSync } from 'class-validator';
 import fc from 'fast-check';
-import { compileShape } from '../../src/http/dto/compiled.js';
-import { CreateDomainDto } from '../../src/http/dto/domain.js';
+import { compileShape } from '../../src/http/shapes/compiled.js';
+import { CreateDomainDto } from '../../src/http/shapes/domain.js';
 import { CIPHERS, completedSpec, type SentDomainSpec } from '../../src/model/domain-spec.js';
 import { seeded, unicode } from './arbitraries.js';
 

@@ -1,9 +1,9 @@
 import fc from 'fast-check';
+import { type ControlRecord, emptyFold, foldRecord, readFold, versionOf } from '../../src/control/fold.js';
+import { imageOf, restoreFold } from '../../src/control/fold-image.js';
+import { KNOWN_MS } from '../../src/control/known-commands.js';
 import type { ControlEvent } from '../../src/model/control-events.js';
-import { type ControlRecord, emptyFold, foldRecord, readFold, versionOf } from '../../src/model/control-fold.js';
-import { imageOf, restoreFold } from '../../src/model/fold-image.js';
 import type { GroupState } from '../../src/model/group.js';
-import { KNOWN_MS } from '../../src/model/known-commands.js';
 import { begun } from '../../src/model/resource.js';
 import { AT, at, recordOf } from '../spec/decider.js';
 import { seeded } from './arbitraries.js';

@@ -1,6 +1,6 @@
 import fc from 'fast-check';
+import { emptyFold, foldRecord, readFold, trackedRead } from '../../src/control/fold.js';
 import type { ControlEvent } from '../../src/model/control-events.js';
-import { emptyFold, foldRecord, readFold, trackedRead } from '../../src/model/control-fold.js';
 import { ControlRefusal } from '../../src/model/refusal.js';
 import { recordOf } from '../spec/decider.js';
 import { type Decision, ORG, occasion } from '../spec/past.js';

@@ -1,9 +1,9 @@
 import fc from 'fast-check';
+import { linkTo } from '../../src/contract/links.js';
 import type { ControlEvent, Read } from '../../src/model/control-events.js';
 import { decideCreateGroup, decideDeleteGroup, decideEditGroup, type GroupDocument } from '../../src/model/group.js';
 import { decideAcceptInvitation, decideInviteUsers, decideRevokeInvitation } from '../../src/model/invitation.js';
 import { decideAddKey, decideRemoveKey, type KeyHolder } from '../../src/model/key.js';
-import { linkTo } from '../../src/model/links.js';
 import type { MemberQuery } from '../../src/model/member-query.js';
 import { permissionsOn, TARGET_KINDS, type TargetKind } from '../../src/model/permission.js';
 import {

@@ -1,6 +1,6 @@
 import fc from 'fast-check';
-import { DigestTable } from '../../src/model/digest-table.js';
-import { KNOWN_MS, KNOWN_RECORDS, KnownCommands, type Place } from '../../src/model/known-commands.js';
+import { DigestTable } from '../../src/control/digest-table.js';
+import { KNOWN_MS, KNOWN_RECORDS, KnownCommands, type LogPosition } from '../../src/control/known-commands.js';
 import { seeded } from './arbitraries.js';
 
 interface Step {
@@ -22,7 +22,7 @@ const steps = fc.array(
   { maxLength: 600, size: 'max' },
 );
 
-function placesOf(all: readonly Step[]): (Place & { readonly command: string })[] {
+function placesOf(all: readonly Step[]): (LogPosition & { readonly command: string })[] {
   let [offset, time] = [-1, 1_700_000_000_000];
   return all.map(({ command, offsets, ms }) => {
     offset += offsets;

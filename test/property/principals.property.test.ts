@@ -1,5 +1,4 @@
 import fc from 'fast-check';
-import type { ControlEvent, Read } from '../../src/model/control-events.js';
 import {
   type ControlFold,
   type ControlRecord,
@@ -7,11 +6,12 @@ import {
   foldRecord,
   readFold,
   trackedRead,
-} from '../../src/model/control-fold.js';
+} from '../../src/control/fold.js';
+import { KNOWN_MS } from '../../src/control/known-commands.js';
+import type { ControlEvent, Read } from '../../src/model/control-events.js';
 import { decideCreateGroup, decideDeleteGroup, decideEditGroup } from '../../src/model/group.js';
 import { decideAcceptInvitation, decideInviteUsers, decideRevokeInvitation } from '../../src/model/invitation.js';
 import { decideAddKey, decideRemoveKey } from '../../src/model/key.js';
-import { KNOWN_MS } from '../../src/model/known-commands.js';
 import { decideCreatePolicy, decideDeletePolicy } from '../../src/model/policy.js';
 import { memberLink, principalLink } from '../../src/model/principals.js';
 import { ControlRefusal } from '../../src/model/refusal.js';

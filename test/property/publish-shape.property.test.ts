@@ -2,8 +2,8 @@ import 'reflect-metadata';
 import { plainToInstance } from 'class-transformer';
 import { validateSync } from 'class-validator';
 import fc from 'fast-check';
-import { AuditEventDto } from '../../src/http/dto/audit-event.js';
-import { compileShape } from '../../src/http/dto/compiled.js';
+import { AuditEventDto } from '../../src/http/shapes/audit-event.js';
+import { compileShape } from '../../src/http/shapes/compiled.js';
 import { jsonObject, naming, seeded, unicode } from './arbitraries.js';
 
 const compiled = compileShape(AuditEventDto);

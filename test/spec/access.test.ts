@@ -1,8 +1,8 @@
 import fc from 'fast-check';
+import { linkTo } from '../../src/contract/links.js';
 import { AccessRules, namesWithin, type PermissionReport, principalOf } from '../../src/model/access.js';
 import type { ControlEvent, Read } from '../../src/model/control-events.js';
 import { decideCreateGroup, type GroupDocument, type GroupState } from '../../src/model/group.js';
-import { linkTo } from '../../src/model/links.js';
 import type { MemberQuery } from '../../src/model/member-query.js';
 import {
   implied,

@@ -1,10 +1,10 @@
 import { CommandRunner, type ControlCommand } from '../../src/commands/command-runner.js';
-import { ControlState } from '../../src/commands/control-state.js';
 import { keyHash } from '../../src/commands/key-secrets.js';
+import type { ControlRecord } from '../../src/control/fold.js';
+import { ControlState } from '../../src/control/state.js';
 import type { EventLog } from '../../src/event-log/event-log.js';
 import type { Authority } from '../../src/model/authority.js';
 import type { ControlEvent } from '../../src/model/control-events.js';
-import type { ControlRecord } from '../../src/model/control-fold.js';
 import { decideEditGroup } from '../../src/model/group.js';
 import type { PermissionName, TargetKind } from '../../src/model/permission.js';
 import { decideDeletePolicy, decideEditPolicy } from '../../src/model/policy.js';

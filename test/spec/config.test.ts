@@ -2,8 +2,8 @@ import { randomBytes } from 'node:crypto';
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { ConfigError, readConfig } from '../../src/config.js';
-import { USUAL_QUOTAS } from '../../src/model/quotas.js';
+import { USUAL_QUOTAS } from '../../src/contract/limits.js';
+import { ConfigError, readConfig } from '../../src/platform/config/config.js';
 import { TEST_SECRETS } from '../support/secrets.js';
 
 describe('the configuration', () => {

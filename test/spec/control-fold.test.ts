@@ -1,7 +1,7 @@
-import { emptyFold, foldRecord, forgetState, readFold, trackedRead, versionOf } from '../../src/model/control-fold.js';
+import { emptyFold, foldRecord, forgetState, readFold, trackedRead, versionOf } from '../../src/control/fold.js';
+import { KNOWN_MS } from '../../src/control/known-commands.js';
 import type { GroupState } from '../../src/model/group.js';
 import type { KeyState } from '../../src/model/key.js';
-import { KNOWN_MS } from '../../src/model/known-commands.js';
 import { decideCreateOrg } from '../../src/model/org.js';
 import { keyStream } from '../../src/model/streams.js';
 import { at, recordOf } from './decider.js';

@@ -2,11 +2,11 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { CommandRunner } from '../../src/commands/command-runner.js';
-import { ControlState } from '../../src/commands/control-state.js';
-import { ControlError } from '../../src/errors.js';
-import { EmbeddedEventLog } from '../../src/event-log/embedded.js';
+import { ControlError } from '../../src/contract/errors.js';
+import { readFold } from '../../src/control/fold.js';
+import { ControlState } from '../../src/control/state.js';
+import { EmbeddedEventLog } from '../../src/event-log/embedded/event-log.js';
 import type { EventLog, LogEntry } from '../../src/event-log/event-log.js';
-import { readFold } from '../../src/model/control-fold.js';
 import { decideCreateOrg } from '../../src/model/org.js';
 import { AT, BY } from './decider.js';
 

@@ -1,7 +1,7 @@
-import { controlEntry, controlRecordOf } from '../../src/event-log/control-record.js';
+import { type ControlRecord, emptyFold, foldRecord, readFold } from '../../src/control/fold.js';
+import { controlEntry, controlRecordOf } from '../../src/control/record.js';
 import type { LogRecord } from '../../src/event-log/event-log.js';
 import { AccessRules, principalOf } from '../../src/model/access.js';
-import { type ControlRecord, emptyFold, foldRecord, readFold } from '../../src/model/control-fold.js';
 import { TARGET_KINDS } from '../../src/model/permission.js';
 import { AT, BY } from './decider.js';
 import { org, past } from './past.js';

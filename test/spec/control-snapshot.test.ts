@@ -2,13 +2,13 @@ import { existsSync, mkdtempSync, readFileSync, rmSync, statSync, writeFileSync 
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { pino } from 'pino';
-import { ControlState } from '../../src/commands/control-state.js';
-import { ControlSnapshots } from '../../src/control-snapshot.js';
-import { EmbeddedEventLog } from '../../src/event-log/embedded.js';
+import { type TableImage, WORDS } from '../../src/control/digest-table.js';
+import { type ControlFold, emptyFold } from '../../src/control/fold.js';
+import { imageOf } from '../../src/control/fold-image.js';
+import { ControlSnapshots } from '../../src/control/snapshot.js';
+import { ControlState } from '../../src/control/state.js';
+import { EmbeddedEventLog } from '../../src/event-log/embedded/event-log.js';
 import type { EventLog } from '../../src/event-log/event-log.js';
-import { type ControlFold, emptyFold } from '../../src/model/control-fold.js';
-import { type TableImage, WORDS } from '../../src/model/digest-table.js';
-import { imageOf } from '../../src/model/fold-image.js';
 import { controlProjection, controlProjectionFrom } from '../../src/projections/control.js';
 import { Seed } from '../support/seed.js';
 

@@ -1,6 +1,6 @@
+import { type ControlRecord, emptyFold, foldRecord, trackedRead } from '../../src/control/fold.js';
+import type { LogPosition } from '../../src/control/known-commands.js';
 import type { ControlEvent, Read } from '../../src/model/control-events.js';
-import { type ControlRecord, emptyFold, foldRecord, trackedRead } from '../../src/model/control-fold.js';
-import type { Place } from '../../src/model/known-commands.js';
 import { ControlRefusal } from '../../src/model/refusal.js';
 
 export const AT = '2026-01-02T03:04:05.678Z';
@@ -42,6 +42,6 @@ export function recordOf(
 }
 
 /** The place of a record that the log took when its clock began, or later. */
-export function at(offset: number, time = 0): Place {
+export function at(offset: number, time = 0): LogPosition {
   return { offset, time };
 }

@@ -1,6 +1,6 @@
-import { warnOfSelfSetQueries } from '../../src/commands/self-set-queries.js';
+import { emptyFold, foldRecord, readFold } from '../../src/control/fold.js';
+import { warnOfSelfSetQueries } from '../../src/control/self-set-queries.js';
 import type { ControlEvent, Read } from '../../src/model/control-events.js';
-import { emptyFold, foldRecord, readFold } from '../../src/model/control-fold.js';
 import { refuseKeyFor } from '../../src/model/grants.js';
 import { decideCreateGroup, decideEditGroup, type GroupDocument, type GroupState } from '../../src/model/group.js';
 import { decideAcceptInvitation, decideInviteUsers } from '../../src/model/invitation.js';

@@ -1,6 +1,6 @@
 import { type Logger, pino } from 'pino';
 import { Guesses } from '../../src/commands/guesses.js';
-import { Metrics } from '../../src/metrics.js';
+import { Metrics } from '../../src/platform/metrics.js';
 
 interface Warning {
   readonly msg: string;

@@ -1,8 +1,8 @@
 import { readFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import RequestQueue from 'kafkajs/src/network/requestQueue/index.js';
-import { StoreUnusable } from '../../src/event-log/event-log.js';
-import { addressOf } from '../../src/event-log/kafka-client.js';
+import { addressOf } from '../../src/event-log/kafka/client.js';
+import { StoreUnusable } from '../../src/platform/store-unusable.js';
 
 describe('the client of Kafka', () => {
   test('rests on inner parts of kafkajs 2.2.4: look at them again before another version', () => {

@@ -1,11 +1,11 @@
 import { pino } from 'pino';
-import { ControlState } from '../../src/commands/control-state.js';
 import { KeyUses } from '../../src/commands/key-uses.js';
-import { ControlError } from '../../src/errors.js';
-import { controlRecordOf } from '../../src/event-log/control-record.js';
+import { ControlError } from '../../src/contract/errors.js';
+import { emptyFold, foldRecord, readFold, versionOf } from '../../src/control/fold.js';
+import { controlRecordOf } from '../../src/control/record.js';
+import { ControlState } from '../../src/control/state.js';
 import type { EventLog, LogEntry, LogRecord } from '../../src/event-log/event-log.js';
 import type { ControlEvent } from '../../src/model/control-events.js';
-import { emptyFold, foldRecord, readFold, versionOf } from '../../src/model/control-fold.js';
 import { keysRevoked, keyUsed } from '../../src/model/key.js';
 import { at, recordOf } from './decider.js';
 import { key, org, past } from './past.js';

@@ -1,5 +1,5 @@
-import { StoreUnusable } from '../../src/event-log/event-log.js';
-import { LateOpening } from '../../src/late.js';
+import { BackgroundConnect } from '../../src/platform/background-connect.js';
+import { StoreUnusable } from '../../src/platform/store-unusable.js';
 import { settled } from '../contract/harness.js';
 
 class Store {
@@ -16,7 +16,7 @@ describe('a store that may not be reachable yet', () => {
   test('is tried again until it is open, and says meanwhile what is missing', async () => {
     const store = new Store();
     let tries = 0;
-    const late = new LateOpening('Kafka', () => {
+    const late = new BackgroundConnect('Kafka', () => {
       tries += 1;
       return tries === 1 ? unreachable() : Promise.resolve(store);
     });
@@ -30,14 +30,14 @@ describe('a store that may not be reachable yet', () => {
 
   test('is not waited for when it can be reached and cannot be used', async () => {
     const fault = new StoreUnusable('the topics are not as they must be');
-    const late = new LateOpening('Kafka', () => Promise.reject(fault));
+    const late = new BackgroundConnect('Kafka', () => Promise.reject(fault));
 
     expect(await settled(late.opened)).toEqual({ error: fault });
     expect(await settled(late.before(never))).toEqual({ error: fault });
   });
 
   test('is given up by those who wait for it when their signal aborts, and when it is closed', async () => {
-    const late = new LateOpening<Store>('Kafka', unreachable);
+    const late = new BackgroundConnect<Store>('Kafka', unreachable);
     const leaving = new AbortController();
     const waiting = [late.before(leaving.signal), late.before(never)];
     leaving.abort();
@@ -52,7 +52,7 @@ describe('a store that may not be reachable yet', () => {
   test('is closed once, also when it opens while it is being closed', async () => {
     const store = new Store();
     const opens = Promise.withResolvers<Store>();
-    const late = new LateOpening('Kafka', () => opens.promise);
+    const late = new BackgroundConnect('Kafka', () => opens.promise);
     const closing = late.close();
     opens.resolve(store);
     await closing;

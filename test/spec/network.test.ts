@@ -1,4 +1,4 @@
-import { networkOf } from '../../src/commands/network.js';
+import { networkOf } from '../../src/platform/network.js';
 
 test.each([
   ['192.0.2.1', '192.0.2.1'],

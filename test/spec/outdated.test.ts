@@ -1,11 +1,11 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { pino } from 'pino';
-import { systemClock } from '../../src/clock.js';
-import { Jobs } from '../../src/commands/jobs.js';
-import type { Maintenance } from '../../src/commands/maintenance.js';
+import type { Maintenance } from '../../src/commands/upkeep.js';
+import { Jobs } from '../../src/commands/upkeep-jobs.js';
+import { rebuildOutdated } from '../../src/composition/rebuild-outdated.js';
 import type { Offsets, Topic } from '../../src/event-log/event-log.js';
-import { systemIds } from '../../src/ids.js';
-import { rebuildOutdated } from '../../src/outdated.js';
+import { systemClock } from '../../src/platform/clock.js';
+import { systemIds } from '../../src/platform/ids.js';
 
 const silent = pino({ level: 'silent' });
 const PACE = { look: 1, retry: 5 };

@@ -1,12 +1,12 @@
 import { ReportAccess, ReportAccessHandler } from '../../src/commands/access-report.js';
-import type { ControlState } from '../../src/commands/control-state.js';
-import { PastStates } from '../../src/commands/past-state.js';
-import { controlEntry } from '../../src/event-log/control-record.js';
+import type { ControlRecord } from '../../src/control/fold.js';
+import { PastStates } from '../../src/control/past-state.js';
+import { controlEntry } from '../../src/control/record.js';
+import type { ControlState } from '../../src/control/state.js';
 import type { Batch, EventLog, LogRecord, Offsets } from '../../src/event-log/event-log.js';
-import type { ControlRecord } from '../../src/model/control-fold.js';
 import { decideCreateOrg } from '../../src/model/org.js';
 import { decideCreateServiceAccount } from '../../src/model/service-account.js';
-import { Turns } from '../../src/turns.js';
+import { Turns } from '../../src/platform/turns.js';
 import { AT, BY } from './decider.js';
 import { account, ORG, occasion, org, past, stateAfter } from './past.js';
 

@@ -1,5 +1,5 @@
+import { emptyFold, foldRecord, readFold } from '../../src/control/fold.js';
 import type { ControlEvent, Read } from '../../src/model/control-events.js';
-import { emptyFold, foldRecord, readFold } from '../../src/model/control-fold.js';
 import { decideCreateGroup } from '../../src/model/group.js';
 import { decideAcceptInvitation, decideInviteUsers } from '../../src/model/invitation.js';
 import { decideAddKey } from '../../src/model/key.js';

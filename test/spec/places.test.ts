@@ -1,4 +1,4 @@
-import { Places } from '../../src/places.js';
+import { Slots } from '../../src/platform/slots.js';
 
 const turn = () => new Promise((resolve) => setImmediate(resolve));
 
@@ -22,7 +22,7 @@ function work() {
 
 describe('places', () => {
   it('let so many of an organization run at once, and the others in their order, whatever becomes of each', async () => {
-    const places = new Places({ perOrg: 2, inAll: 10 });
+    const places = new Slots({ perOrg: 2, inAll: 10 });
     const { begun, of, end, fail } = work();
     const settled = Promise.allSettled(['a', 'b', 'c', 'd'].map((name) => places.run('acme', of(name))));
     await turn();
@@ -39,7 +39,7 @@ describe('places', () => {
   });
 
   it('give organizations their turns where all are taken, and each one place in any case', async () => {
-    const places = new Places({ perOrg: 3, inAll: 3 });
+    const places = new Slots({ perOrg: 3, inAll: 3 });
     const { begun, of, end } = work();
     const runs = ['a1', 'a2', 'a3', 'a4', 'a5'].map((name) => places.run('a', of(name)));
     runs.push(...['b1', 'b2', 'b3'].map((name) => places.run('b', of(name))));
@@ -59,7 +59,7 @@ describe('places', () => {
   });
 
   it('refuse with rate_limited who comes when too many wait, and who waited too long', async () => {
-    const places = new Places({ perOrg: 1, inAll: 1, mostWaiting: 1, longestWaitMs: 5 });
+    const places = new Slots({ perOrg: 1, inAll: 1, mostWaiting: 1, longestWaitMs: 5 });
     const place = await places.take('acme');
     const late = places.take('acme');
     expect(place.isWanted).toBe(true);
@@ -75,7 +75,7 @@ describe('places', () => {
   });
 
   it('are not kept for who has gone', async () => {
-    const places = new Places({ perOrg: 1, inAll: 1 });
+    const places = new Slots({ perOrg: 1, inAll: 1 });
     const place = await places.take('acme');
     const gone = new AbortController();
     const left = places.take('acme', gone.signal);

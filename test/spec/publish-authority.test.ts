@@ -1,19 +1,19 @@
 import { AppendsUnderWay } from '../../src/commands/appends-under-way.js';
 import { PublishAuditEvents, PublishAuditEventsHandler } from '../../src/commands/audit-publish.js';
-import { AuthorityCheck, type Standing } from '../../src/commands/authority-check.js';
 import type { CommandRunner } from '../../src/commands/command-runner.js';
 import { type Change, ControlChanges } from '../../src/commands/control-changes.js';
-import { ControlState } from '../../src/commands/control-state.js';
 import { FormerEvents } from '../../src/commands/event-keys.js';
 import { keyHash } from '../../src/commands/key-secrets.js';
-import type { Config } from '../../src/config.js';
+import { AuthorityCheck, type Standing } from '../../src/control/authority-check.js';
+import { ControlState } from '../../src/control/state.js';
 import type { EventLog, LogEntry } from '../../src/event-log/event-log.js';
-import { systemIds } from '../../src/ids.js';
-import { Metrics } from '../../src/metrics.js';
 import type { Authority } from '../../src/model/authority.js';
 import { authzChanged } from '../../src/model/authz.js';
+import type { Config } from '../../src/platform/config/config.js';
+import { systemIds } from '../../src/platform/ids.js';
+import { Metrics } from '../../src/platform/metrics.js';
+import { Turns } from '../../src/platform/turns.js';
 import type { Waiters } from '../../src/progress/waiters.js';
-import { Turns } from '../../src/turns.js';
 import { Seed } from '../support/seed.js';
 import { openSeededLog } from '../support/seeded-log.js';
 

@@ -1,6 +1,7 @@
+import { QUOTAS, type Quotas, USUAL_QUOTAS } from '../../src/contract/limits.js';
+import { emptyFold, foldRecord } from '../../src/control/fold.js';
+import { refuseOverQuota } from '../../src/control/quotas.js';
 import type { ControlEvent } from '../../src/model/control-events.js';
-import { emptyFold, foldRecord } from '../../src/model/control-fold.js';
-import { QUOTAS, type Quotas, refuseOverQuota, USUAL_QUOTAS } from '../../src/model/quotas.js';
 import { at, recordOf } from './decider.js';
 import { account, type Decision, group, invited, org, past, policy, user } from './past.js';
 

@@ -1,5 +1,5 @@
 import { setImmediate as turn } from 'node:timers/promises';
-import { type RebuildParts, rebuild } from '../../src/projections/rebuild.js';
+import { type RebuildParts, rebuild } from '../../src/projections/upkeep/rebuild.js';
 import type { StoredDocument } from '../../src/read-model/document.js';
 import { KINDS, type KindName } from '../../src/read-model/kinds.js';
 import type { Generation, NextGeneration, ReadModel } from '../../src/read-model/read-model.js';

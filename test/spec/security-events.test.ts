@@ -1,11 +1,11 @@
 import { pino } from 'pino';
-import type { ControlState } from '../../src/commands/control-state.js';
 import { beginExport } from '../../src/commands/export-record.js';
 import { SecurityEvents } from '../../src/commands/security-events.js';
-import { ControlError } from '../../src/errors.js';
+import { ControlError } from '../../src/contract/errors.js';
+import type { ControlState } from '../../src/control/state.js';
 import type { EventLog, LogEntry } from '../../src/event-log/event-log.js';
-import { systemIds } from '../../src/ids.js';
-import { Metrics } from '../../src/metrics.js';
+import { systemIds } from '../../src/platform/ids.js';
+import { Metrics } from '../../src/platform/metrics.js';
 
 const logger = pino({ level: 'silent' });
 const root = { name: 'root', keyId: 'root', requestId: 'r', remoteIp: '192.0.2.1' };

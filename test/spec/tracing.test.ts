@@ -1,5 +1,5 @@
 import { type Span, type Tracer, trace } from '@opentelemetry/api';
-import { inSpan } from '../../src/tracing.js';
+import { inSpan } from '../../src/platform/tracing.js';
 
 /** What an SDK registers, as far as the service uses it. */
 function register(): string[] {

@@ -1,4 +1,4 @@
-import { type Job, type Steps, Turns } from '../../src/turns.js';
+import { type Job, type Steps, Turns } from '../../src/platform/turns.js';
 
 /** Holds the loop for about so long a step. */
 function spin(ms: number): void {

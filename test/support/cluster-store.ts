@@ -1,8 +1,8 @@
 import { randomUUID } from 'node:crypto';
 import { pino } from 'pino';
-import { readConfig } from '../../src/config.js';
-import { KafkaEventLog } from '../../src/event-log/kafka.js';
+import { KafkaEventLog } from '../../src/event-log/kafka/event-log.js';
 import { readRange } from '../../src/event-log/read-range.js';
+import { readConfig } from '../../src/platform/config/config.js';
 import { removeIndices } from '../contract/elasticsearch.harness.js';
 import { deleteTopics } from '../contract/kafka.harness.js';
 import { TEST_SECRETS } from './secrets.js';

@@ -1,5 +1,5 @@
 import { Ajv } from 'ajv';
-import { schemas } from '../../src/http/answer-schemas.js';
+import { schemas } from '../../src/http/answers/schemas.js';
 
 const FORMATS: Readonly<Record<string, true>> = {
   'date-time': true,

@@ -1,8 +1,8 @@
 import 'reflect-metadata';
 import { tmpdir } from 'node:os';
 import { pino } from 'pino';
-import { type Config, readConfig } from '../../src/config.js';
-import { type Service, startService } from '../../src/service.js';
+import { type Service, startService } from '../../src/composition/service.js';
+import { type Config, readConfig } from '../../src/platform/config/config.js';
 import { Api, type OrgBody } from './api.js';
 import { type ClusterStore, newClusterStore, PATIENT } from './cluster-store.js';
 import type { KafkaProxy } from './kafka-proxy.js';

@@ -1,6 +1,6 @@
 import { rmSync } from 'node:fs';
 import { join } from 'node:path';
-import { EmbeddedEventLog } from '../../src/event-log/embedded.js';
+import { EmbeddedEventLog } from '../../src/event-log/embedded/event-log.js';
 import type { EventLog } from '../../src/event-log/event-log.js';
 import { newClusterStore } from './cluster-store.js';
 import type { Seed } from './seed.js';

@@ -3,9 +3,9 @@ import { mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { type Logger, pino } from 'pino';
-import type { Clock } from '../../src/clock.js';
-import { readConfig } from '../../src/config.js';
-import { startService as start } from '../../src/service.js';
+import { startService as start } from '../../src/composition/service.js';
+import type { Clock } from '../../src/platform/clock.js';
+import { readConfig } from '../../src/platform/config/config.js';
 import { type ClusterStore, newClusterStore, PATIENT } from './cluster-store.js';
 import type { Seed } from './seed.js';
 

@@ -1,5 +1,5 @@
 import { setTimeout as delay } from 'node:timers/promises';
-import { systemClock } from '../../../src/clock.js';
+import { systemClock } from '../../../src/platform/clock.js';
 import { startService } from '../../support/service.js';
 import { type Answer, bodyOf, Client } from '../client.js';
 import { removeCompiled } from '../process.js';

@@ -1,0 +1,223 @@
+import { type DynamicModule, Module } from '@nestjs/common';
+import { CqrsModule } from '@nestjs/cqrs';
+import { ReportAccessHandler } from '../commands/access-report.js';
+import { AppendsUnderWay } from '../commands/appends-under-way.js';
+import { PublishAuditEventsHandler } from '../commands/audit-publish.js';
+import { EditAuditContextHandler } from '../commands/auditctx-edit.js';
+import { TakeBackupHandler } from '../commands/backup-take.js';
+import { CommandRunner } from '../commands/command-runner.js';
+import { ControlChanges } from '../commands/control-changes.js';
+import { ListDeadLettersHandler } from '../commands/dead-letter-list.js';
+import { ReplayDeadLettersHandler } from '../commands/dead-letter-replay.js';
+import { CreateDomainHandler, DeleteDomainHandler, EditDomainHandler } from '../commands/domain.js';
+import { FormerEvents } from '../commands/event-keys.js';
+import { CreateGroupHandler, DeleteGroupHandler, EditGroupHandler } from '../commands/group.js';
+import { Guesses } from '../commands/guesses.js';
+import {
+  AcceptInvitationHandler,
+  InviteUsersHandler,
+  MAILER,
+  type Mailer,
+  RevokeInvitationHandler,
+} from '../commands/invitation.js';
+import { AddKeyHandler, ListKeysHandler, RemoveKeyHandler } from '../commands/key.js';
+import { KeySecrets } from '../commands/key-secrets.js';
+import { CreateOrgHandler } from '../commands/org-create.js';
+import { RecoverOrgHandler } from '../commands/org-recover.js';
+import { CreatePolicyHandler, DeletePolicyHandler, EditPolicyHandler } from '../commands/policy.js';
+import { SecurityEvents } from '../commands/security-events.js';
+import {
+  CreateServiceAccountHandler,
+  DeleteServiceAccountHandler,
+  EditServiceAccountHandler,
+} from '../commands/service-account.js';
+import { MAINTENANCE, type Maintenance, StartRebuildHandler, StartReconciliationHandler } from '../commands/upkeep.js';
+import { Jobs } from '../commands/upkeep-jobs.js';
+import { DeleteUserHandler, EditUserHandler } from '../commands/user.js';
+import { WhoAmIHandler } from '../commands/whoami.js';
+import { AuthorityCheck } from '../control/authority-check.js';
+import { ControlState } from '../control/state.js';
+import type { Backup } from '../event-log/backup.js';
+import { BACKUP } from '../event-log/backup.js';
+import type { EventLog } from '../event-log/event-log.js';
+import { EVENT_LOG } from '../event-log/event-log.js';
+import { Readiness } from '../http/readiness.js';
+import { AccessReportController } from '../http/routes/access-report.controller.js';
+import { AuditContextController } from '../http/routes/audit-context.controller.js';
+import { AuditExportController } from '../http/routes/audit-export.controller.js';
+import { AuditPublishController } from '../http/routes/audit-publish.controller.js';
+import { AuditReadController } from '../http/routes/audit-read.controller.js';
+import { BackupController } from '../http/routes/backup.controller.js';
+import { DeadLetterController } from '../http/routes/dead-letter.controller.js';
+import { DomainController } from '../http/routes/domain.controller.js';
+import { GroupController } from '../http/routes/group.controller.js';
+import { HealthController } from '../http/routes/health.controller.js';
+import { InvitationController } from '../http/routes/invitation.controller.js';
+import { KeyController } from '../http/routes/key.controller.js';
+import { MetricsController } from '../http/routes/metrics.controller.js';
+import { OpenApiController } from '../http/routes/openapi.controller.js';
+import { OrgController } from '../http/routes/org.controller.js';
+import { PermissionsController } from '../http/routes/permissions.controller.js';
+import { PolicyController } from '../http/routes/policy.controller.js';
+import { EventLogController } from '../http/routes/resource-history.controller.js';
+import { ServiceAccountController } from '../http/routes/service-account.controller.js';
+import { MaintenanceController } from '../http/routes/upkeep.controller.js';
+import { UserController } from '../http/routes/user.controller.js';
+import { WhoAmIController } from '../http/routes/whoami.controller.js';
+import type { Clock } from '../platform/clock.js';
+import { CLOCK } from '../platform/clock.js';
+import type { Config } from '../platform/config/config.js';
+import { CONFIG } from '../platform/config/config.js';
+import type { Ids } from '../platform/ids.js';
+import { IDS } from '../platform/ids.js';
+import { Metrics } from '../platform/metrics.js';
+import { ServiceSecret } from '../platform/service-secret.js';
+import { Turns } from '../platform/turns.js';
+import { Waiters } from '../progress/waiters.js';
+import { ExportAuditEventsHandler } from '../queries/audit-export.js';
+import { GetAuditEventHandler } from '../queries/audit-get.js';
+import { ListAuditEventsHandler } from '../queries/audit-list.js';
+import { GetAuditContextHandler } from '../queries/auditctx-get.js';
+import { ListAuditContextsHandler } from '../queries/auditctx-list.js';
+import { Cursors } from '../queries/cursor.js';
+import { GetOrgHandler } from '../queries/org-get.js';
+import { Readings } from '../queries/reading.js';
+import { GetResourceHandler } from '../queries/resource-get.js';
+import { GetEventLogHandler } from '../queries/resource-history.js';
+import { ListResourcesHandler } from '../queries/resource-list.js';
+import { QueryResourcesHandler } from '../queries/resource-query.js';
+import type { ReadModel } from '../read-model/read-model.js';
+import { READ_MODEL } from '../read-model/read-model.js';
+
+/** What a process is made of, whatever the store. */
+export interface Parts {
+  readonly config: Config;
+  readonly rootKey: string;
+  readonly secret: ServiceSecret;
+  readonly clock: Clock;
+  readonly ids: Ids;
+  readonly log: EventLog & Partial<Backup>;
+  readonly model: ReadModel;
+  readonly waiters: Waiters;
+  readonly state: ControlState;
+  readonly runner: CommandRunner;
+  readonly readiness: Readiness;
+  readonly metrics: Metrics;
+  readonly turns: Turns;
+  readonly guesses: Guesses;
+  readonly security: SecurityEvents;
+  readonly jobs: Jobs;
+  readonly maintenance: Maintenance;
+  readonly mailer: Mailer;
+}
+
+const COMMANDS = [
+  ListDeadLettersHandler,
+  ReplayDeadLettersHandler,
+  StartRebuildHandler,
+  StartReconciliationHandler,
+  CreatePolicyHandler,
+  DeletePolicyHandler,
+  EditPolicyHandler,
+  AcceptInvitationHandler,
+  InviteUsersHandler,
+  RevokeInvitationHandler,
+  AddKeyHandler,
+  CreateServiceAccountHandler,
+  DeleteServiceAccountHandler,
+  EditServiceAccountHandler,
+  RemoveKeyHandler,
+  DeleteUserHandler,
+  EditUserHandler,
+  CreateDomainHandler,
+  DeleteDomainHandler,
+  EditDomainHandler,
+  CreateGroupHandler,
+  DeleteGroupHandler,
+  EditGroupHandler,
+  CreateOrgHandler,
+  RecoverOrgHandler,
+  EditAuditContextHandler,
+  PublishAuditEventsHandler,
+  TakeBackupHandler,
+];
+const QUERIES = [
+  ListKeysHandler,
+  WhoAmIHandler,
+  ReportAccessHandler,
+  ExportAuditEventsHandler,
+  GetAuditContextHandler,
+  GetAuditEventHandler,
+  GetEventLogHandler,
+  GetOrgHandler,
+  GetResourceHandler,
+  ListResourcesHandler,
+  QueryResourcesHandler,
+  ListAuditContextsHandler,
+  ListAuditEventsHandler,
+];
+
+/** About the process itself, whatever its roles. */
+const OPEN_CONTROLLERS = [HealthController, MetricsController, OpenApiController];
+const API_CONTROLLERS = [
+  AccessReportController,
+  AuditContextController,
+  AuditExportController,
+  AuditPublishController,
+  AuditReadController,
+  BackupController,
+  DeadLetterController,
+  MaintenanceController,
+  DomainController,
+  EventLogController,
+  GroupController,
+  InvitationController,
+  KeyController,
+  OrgController,
+  PermissionsController,
+  PolicyController,
+  ServiceAccountController,
+  UserController,
+  WhoAmIController,
+];
+
+@Module({})
+// biome-ignore lint/complexity/noStaticOnlyClass: a dynamic module is a class with a factory by the framework's convention.
+export class AppModule {
+  static of(parts: Parts): DynamicModule {
+    return {
+      module: AppModule,
+      imports: [CqrsModule.forRoot()],
+      controllers: [...OPEN_CONTROLLERS, ...(parts.config.roles.has('api') ? API_CONTROLLERS : [])],
+      providers: [
+        { provide: CONFIG, useValue: parts.config },
+        { provide: ServiceSecret, useValue: parts.secret },
+        { provide: CLOCK, useValue: parts.clock },
+        { provide: IDS, useValue: parts.ids },
+        { provide: EVENT_LOG, useValue: parts.log },
+        { provide: BACKUP, useValue: parts.log },
+        { provide: READ_MODEL, useValue: parts.model },
+        { provide: Waiters, useValue: parts.waiters },
+        { provide: ControlState, useValue: parts.state },
+        { provide: AuthorityCheck, useValue: new AuthorityCheck(parts.state, parts.clock) },
+        { provide: CommandRunner, useValue: parts.runner },
+        { provide: Readiness, useValue: parts.readiness },
+        { provide: Metrics, useValue: parts.metrics },
+        { provide: Turns, useValue: parts.turns },
+        { provide: Guesses, useValue: parts.guesses },
+        { provide: SecurityEvents, useValue: parts.security },
+        { provide: Jobs, useValue: parts.jobs },
+        { provide: MAINTENANCE, useValue: parts.maintenance },
+        { provide: MAILER, useValue: parts.mailer },
+        AppendsUnderWay,
+        ControlChanges,
+        FormerEvents,
+        KeySecrets,
+        Readings,
+        Cursors,
+        ...COMMANDS,
+        ...QUERIES,
+      ],
+    };
+  }
+}

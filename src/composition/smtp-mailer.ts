@@ -1,0 +1,88 @@
+import { createTransport } from 'nodemailer';
+import type { Logger } from 'pino';
+import type { Letter, Mailer } from '../commands/invitation.js';
+import { ControlError } from '../contract/errors.js';
+import { invitationLink } from '../model/invitation.js';
+import type { SmtpConfig } from '../platform/config/config.js';
+
+/** A caller waits for its letters: a mail server that takes longer is given up. */
+const SEND_MS = 10_000;
+
+const LOOPBACK = ['localhost', '127.0.0.1', '::1'];
+
+/** Sends letters by SMTP. What the mail server says stays in the log: it may name what is no caller's business. */
+export function smtpMailer({ from, ...server }: SmtpConfig, logger: Logger): Mailer {
+  const transport = createTransport({
+    ...server,
+    // A password goes over no wire in the clear, whatever somebody between makes of the server's answer.
+    requireTLS: server.auth !== undefined && !LOOPBACK.includes(server.host),
+    connectionTimeout: SEND_MS,
+    greetingTimeout: SEND_MS,
+    socketTimeout: SEND_MS,
+    dnsTimeout: SEND_MS,
+    disableFileAccess: true,
+    disableUrlAccess: true,
+  });
+  const domain = from.address.slice(from.address.indexOf('@') + 1);
+  return {
+    async send(letter) {
+      const { org, id, email } = letter;
+      try {
+        await transport.sendMail({
+          from,
+          to: { name: '', address: email },
+          subject: `Invitation to ${org}`,
+          text: bodyOf(letter),
+          // No line is broken on the way, so that the command can be copied.
+          textEncoding: 'quoted-printable',
+          // The same for the same letter: a mail program shows one that came twice once.
+          messageId: `<invitation.${id}@${domain}>`,
+          headers: { 'Auto-Submitted': 'auto-generated' },
+          signal: AbortSignal.timeout(SEND_MS),
+        });
+      } catch (error) {
+        // Not the error's text, which holds the server's: that may repeat what it was sent.
+        const { name, code, responseCode, command } = error as Readonly<Record<string, unknown>>;
+        logger.warn({ name, code, responseCode, command, email, invitation: id }, 'an invitation could not be sent');
+        throw notSent(letter, 'the mail server did not take the invitation; the log tells why');
+      }
+    },
+  };
+}
+
+/** Writes the codes to the log, for the operator to pass on: there is no mail server. */
+export function logMailer(logger: Logger): Mailer {
+  return {
+    async send(letter) {
+      const { org, id, email, code } = letter;
+      if (!logger.isLevelEnabled('info')) {
+        throw notSent(letter, 'CONTROL_SMTP_URL is not set, and CONTROL_LOG_LEVEL keeps the code out of the log');
+      }
+      logger.info({ org, invitation: id, email, code }, 'invited; no mail server is configured, so pass the code on');
+    },
+  };
+}
+
+function notSent({ org, id }: Letter, reason: string): ControlError {
+  return new ControlError('mail_failed', reason, { invitation: invitationLink(org, id) });
+}
+
+/** Plain text of nothing that a caller could word: names here are letters, digits and hyphens. */
+function bodyOf({ org, id, group, expires, code }: Letter): string {
+  const joining = group === undefined ? '' : `, and to its group ${group}`;
+  return `You are invited to the organization ${org}${joining}.
+
+Accept before ${expires} with the command-line client:
+
+  svc invitation accept ${org}/${id} --code ${code} --name "Your Name"
+
+or with the REST API:
+
+  POST ${invitationLink(org, id)}/-accept
+  Content-Type: application/json
+
+  {"code": "${code}", "name": "Your Name"}
+
+The answer holds your API key, which is shown this once. The code works once. If you did not expect this, ignore it.
+`;
+}

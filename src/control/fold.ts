@@ -1,0 +1,194 @@
+import { evolveAuditContext } from '../model/auditctx.js';
+import { evolveAuthz } from '../model/authz.js';
+import { type ControlEvent, kindOfStream, type Read, type States, type StreamName } from '../model/control-events.js';
+import type { DomainState } from '../model/domain.js';
+import type { GroupState } from '../model/group.js';
+import type { InvitationState } from '../model/invitation.js';
+import { afterUse, evolveKey, type KeyState, type KeyUsed, keyOfUse } from '../model/key.js';
+import { evolveOrg } from '../model/org.js';
+import type { PolicyState } from '../model/policy.js';
+import { evolveResource } from '../model/resource.js';
+import { SentLetters } from '../model/sent-letters.js';
+import type { ServiceAccountState } from '../model/service-account.js';
+import type { UserState } from '../model/user.js';
+import { DigestTable } from './digest-table.js';
+import { KnownCommands, type LogPosition } from './known-commands.js';
+
+/** One command's whole effect, as it stands in the `control` topic. Applied as one or not at all. */
+export interface ControlRecord {
+  readonly commandId: string;
+  /** When the command came with an Idempotency-Key: tells a retry from another request with the same key. */
+  readonly requestHash?: string;
+  readonly at: string;
+  readonly by: Caller;
+  /** The version of every stream that the decision read or writes; 0 for one that never was. */
+  readonly expected: Readonly<Record<StreamName, number>>;
+  readonly events: readonly ControlEvent[];
+}
+
+/** Who asked, from where, in which request. */
+export interface Caller {
+  readonly name: string;
+  readonly email?: string;
+  /** Absent for the root key, which belongs to no organization. */
+  readonly link?: string;
+  /** As in `Publisher`. Records from before publishers were recorded have none. */
+  readonly keyId?: string;
+  readonly requestId: string;
+  readonly remoteIp: string;
+}
+
+interface Stream {
+  /** Counts the events; never restarts, also not when the resource was deleted and made again. */
+  readonly version: number;
+  readonly state: States[keyof States];
+}
+
+/** The state that all `control` records up to a position add up to: the same in every process, at every replay. */
+export interface ControlFold {
+  readonly streams: Map<StreamName, Stream>;
+  /** The versions of streams without a state. */
+  readonly deleted: DigestTable<readonly [version: number]>;
+  /**
+   * The streams that have a state: by `kind/org`, organizations by `org/`, and keys by `key/` and the link of their
+   * principal. Never empty.
+   */
+  readonly families: Map<string, Set<StreamName>>;
+  readonly commands: KnownCommands;
+  /** The invitations of the last day. */
+  readonly letters: SentLetters;
+}
+
+export function emptyFold(): ControlFold {
+  return {
+    streams: new Map(),
+    deleted: new DigestTable(1),
+    families: new Map(),
+    commands: new KnownCommands(),
+    letters: new SentLetters(),
+  };
+}
+
+const EVOLVE: {
+  readonly [Kind in keyof States]: (state: States[Kind] | undefined, event: never) => States[Kind] | undefined;
+} = {
+  org: evolveOrg,
+  auditctx: evolveAuditContext,
+  user: evolveResource<UserState>,
+  group: evolveResource<GroupState>,
+  serviceaccount: evolveResource<ServiceAccountState>,
+  policy: evolveResource<PolicyState>,
+  invitation: evolveResource<InvitationState>,
+  domain: evolveResource<DomainState>,
+  key: evolveKey,
+  authz: evolveAuthz,
+};
+
+/**
+ * Takes the next record of the log in. It is void, and changes nothing, when its command was applied lately
+ * (`KnownCommands`) or when a stream that it rests on has moved on since: that is how the log's order decides every race.
+ */
+export function foldRecord(fold: ControlFold, record: ControlRecord, place: LogPosition): 'applied' | 'void' {
+  fold.commands.advance(place);
+  if (fold.commands.offsetOf(record.commandId) !== undefined) return 'void';
+  for (const [stream, version] of Object.entries(record.expected)) {
+    if (versionOf(fold, stream as StreamName) !== version) return 'void';
+  }
+  for (const event of record.events) evolve(fold, event);
+  fold.commands.add(record.commandId);
+  fold.letters.noteEvents(record.events, place.time);
+  return 'applied';
+}
+
+/** Forgets the state of a stream and keeps its version, which is all that tells whether later records are void. */
+export function forgetState(fold: ControlFold, stream: StreamName): void {
+  const known = fold.streams.get(stream);
+  if (known) putStream(fold, stream, known.version, known.state, undefined);
+}
+
+export function versionOf(fold: ControlFold, stream: StreamName): number {
+  return fold.streams.get(stream)?.version ?? fold.deleted.get(stream)?.[0] ?? 0;
+}
+
+export function readFold(fold: ControlFold): Read {
+  const read = (stream: StreamName) => fold.streams.get(stream)?.state as never;
+  const members = (family: string) => [...(fold.families.get(family) ?? [])];
+  return Object.assign(read, {
+    all: (kind: keyof States, org: string) => members(`${kind}/${org}`).map(read),
+    keysOf: (principal: string) =>
+      members(`key/${principal}`).map((stream) => ({ stream: stream as `key/${string}`, state: read(stream) })),
+  });
+}
+
+/**
+ * A `read` that notes what was looked at, and the expected versions that follow from it: a decision cannot rest on a
+ * stream without its record saying so.
+ */
+export function trackedRead(fold: ControlFold): {
+  read: Read;
+  expected(events: readonly ControlEvent[]): ControlRecord['expected'];
+} {
+  const seen = new Set<StreamName>();
+  const plain = readFold(fold);
+  const tracked = (stream: StreamName) => {
+    seen.add(stream);
+    return plain(stream as never) as never;
+  };
+  return {
+    read: Object.assign(tracked, { all: plain.all, keysOf: plain.keysOf }),
+    expected(events) {
+      for (const event of events) seen.add(event.stream);
+      return Object.fromEntries([...seen].map((stream) => [stream, versionOf(fold, stream)]));
+    },
+  };
+}
+
+function evolve(fold: ControlFold, event: ControlEvent): void {
+  if (event.type === 'key-used') return noteUse(fold, event);
+  const before = fold.streams.get(event.stream)?.state;
+  const step = EVOLVE[kindOfStream(event.stream)] as (
+    state: unknown,
+    event: ControlEvent,
+  ) => Stream['state'] | undefined;
+  putStream(fold, event.stream, versionOf(fold, event.stream) + 1, before, step(before, event));
+}
+
+/** Nothing is kept of a use of a key that is gone. */
+function noteUse(fold: ControlFold, event: KeyUsed): void {
+  const stream = keyOfUse(event);
+  const known = fold.streams.get(stream);
+  if (!known) return;
+  fold.streams.set(stream, { version: known.version, state: afterUse(known.state as KeyState, event) });
+}
+
+/** Sets a stream, which had the state `before`; without a state only its version is kept. */
+export function putStream(
+  fold: ControlFold,
+  stream: StreamName,
+  version: number,
+  before: Stream['state'] | undefined,
+  state: Stream['state'] | undefined,
+): void {
+  if (state) {
+    fold.streams.set(stream, { version, state });
+  } else {
+    fold.streams.delete(stream);
+    fold.deleted.set(stream, [version]);
+  }
+  const family = familyOf(stream, state ?? before);
+  if (family === undefined) return;
+  const members = fold.families.get(family) ?? new Set();
+  if (state) members.add(stream);
+  else members.delete(stream);
+  if (members.size > 0) fold.families.set(family, members);
+  else fold.families.delete(family);
+}
+
+/** What a stream is found by besides its name: a key by its principal, all others by their kind and organization. */
+function familyOf(stream: StreamName, state: Stream['state'] | undefined): string | undefined {
+  if (!state) return undefined;
+  if ('principal' in state) return `key/${state.principal}`;
+  const kind = kindOfStream(stream);
+  if (kind === 'org') return 'org/';
+  return 'org' in state ? `${kind}/${state.org}` : undefined;
+}

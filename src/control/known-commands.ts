@@ -1,0 +1,61 @@
+import { DigestTable, type TableImage } from './digest-table.js';
+
+/** For how long a command is known after its record, by the log's clock. */
+export const KNOWN_MS = 24 * 60 * 60 * 1_000;
+
+/** For how many records at most, so that no writer makes the others' memory full. */
+export const KNOWN_RECORDS = 1_000_000;
+
+export interface CommandsImage {
+  readonly offset: number;
+  readonly clock: number;
+  readonly table: TableImage;
+}
+
+/** Where a record stands in the log, and when the log took it. */
+export interface LogPosition {
+  readonly offset: number;
+  readonly time: number;
+}
+
+/**
+ * The commands whose records were applied lately, with the offsets of the records. What is forgotten follows from the log
+ * alone, so every process and every replay forgets the same at the same record: the clock is the latest time that the log
+ * gave to any record so far.
+ */
+export class KnownCommands {
+  private offset = 0;
+  private clock = 0;
+  private readonly table = new DigestTable<readonly [offset: number, clock: number]>(2, (row) => this.isKnown(row));
+
+  /** Takes note that the log goes on to this record. Call it before the record is judged. */
+  advance({ offset, time }: LogPosition): void {
+    this.offset = offset;
+    this.clock = Math.max(this.clock, time);
+  }
+
+  /** The record that `advance` named last applied this command. */
+  add(commandId: string): void {
+    this.table.set(commandId, [this.offset, this.clock]);
+  }
+
+  /** The offset of the record that applied the command, while it is known. */
+  offsetOf(commandId: string): number | undefined {
+    const row = this.table.get(commandId);
+    return row && this.isKnown(row) ? row[0] : undefined;
+  }
+
+  image(): CommandsImage {
+    return { offset: this.offset, clock: this.clock, table: this.table.image() };
+  }
+
+  restore({ offset, clock, table }: CommandsImage): void {
+    this.offset = offset;
+    this.clock = clock;
+    this.table.restore(table);
+  }
+
+  private isKnown([offset, clock]: readonly [number, number]): boolean {
+    return this.clock - clock < KNOWN_MS && this.offset - offset < KNOWN_RECORDS;
+  }
+}

@@ -1,0 +1,284 @@
+import { setTimeout as delay } from 'node:timers/promises';
+import { ControlError } from '../contract/errors.js';
+import type { EventLog, LogRecord, Position } from '../event-log/event-log.js';
+import { recordAt } from '../event-log/read-range.js';
+import { AccessRules } from '../model/access.js';
+import { canonicalJson } from '../model/canonical-json.js';
+import type { ControlEvent, Read } from '../model/control-events.js';
+import { authzStream } from '../model/streams.js';
+import { untilDone } from '../platform/retry.js';
+import { type ControlFold, type ControlRecord, emptyFold, foldRecord, readFold, versionOf } from './fold.js';
+import type { FoldSnapshots } from './fold-image.js';
+import { controlRecordOf } from './record.js';
+
+/** How long it may take until the state is confirmed. */
+const CONFIRM_MS = 2_000;
+
+/** How old the state may be on which an answer rests, and how often it is confirmed meanwhile. */
+const FRESH_MS = 2_000;
+const RECONFIRM_MS = 500;
+
+/** Of how many organizations the rules are kept that were made from their policies and groups. */
+const MOST_RULES = 1_000;
+
+/** How long reading the answer of an earlier request may take. */
+const EARLIER_MS = 5_000;
+
+/** What became of a command that is in the log. */
+export interface CommandOutcome {
+  readonly offset: number;
+  readonly requestHash?: string;
+  readonly events: readonly ControlEvent[];
+}
+
+/** A command that this process has under way. */
+interface Expected {
+  /** What the void records of the command rested on. */
+  readonly voids: string[];
+  applied?: CommandOutcome;
+}
+
+interface Watcher {
+  readonly until: (offset: number) => boolean;
+  readonly done: () => void;
+}
+
+/**
+ * This process's fold of the `control` topic, kept current by reading along. Everything that is decided here and every
+ * key that is checked rests on it; the log, not this copy, has the last word.
+ */
+export class ControlState {
+  readonly read: Read;
+  /** Next offset to fold. */
+  private folded = 0;
+  private confirmedAt = Number.NEGATIVE_INFINITY;
+  private readonly accessRules = new Map<string, { readonly version: number; readonly rules: AccessRules }>();
+  private goal: number | undefined;
+  private readonly started = Promise.withResolvers<void>();
+  private readonly watchers = new Set<Watcher>();
+  private readonly expected = new Map<string, Expected>();
+  private confirming: Promise<void> = Promise.resolve();
+  private nextConfirm: Promise<void> | undefined;
+
+  constructor(
+    private readonly log: EventLog,
+    readonly fold: ControlFold = emptyFold(),
+    private readonly sharing: 'alone' | 'shared' = 'alone',
+    private readonly snapshots?: FoldSnapshots,
+  ) {
+    this.read = readFold(fold);
+  }
+
+  /** Resolves when the signal aborts; rejects when the log cannot be read on: then the process must not go on. */
+  async run(signal: AbortSignal): Promise<void> {
+    try {
+      this.goal = await this.headWhenThere(signal);
+      this.folded = (await this.snapshots?.load(this.fold)) ?? 0;
+      if (this.caughtUp) this.started.resolve();
+      for await (const batch of this.log.read('control', { 0: this.folded }, signal)) {
+        for (const record of batch.records) this.take(record);
+        this.folded = batch.next;
+        for (const watcher of [...this.watchers]) if (watcher.until(this.folded)) watcher.done();
+        if (this.caughtUp) this.started.resolve();
+      }
+    } finally {
+      this.started.resolve();
+    }
+  }
+
+  /** The log may come up later than this process. */
+  private async headWhenThere(signal: AbortSignal): Promise<number> {
+    const head = await untilDone(
+      signal,
+      () => this.log.head('control'),
+      (error) => {
+        if (!(error instanceof ControlError)) throw error;
+      },
+    );
+    return head?.[0] ?? 0;
+  }
+
+  /** Resolves when everything that was in the log at the start is folded, or `run` has ended. */
+  get startReached(): Promise<void> {
+    return this.started.promise;
+  }
+
+  /** What anyone may do in the organization, by the state at this moment. */
+  rules(org: string): AccessRules {
+    const version = versionOf(this.fold, authzStream(org));
+    const known = this.accessRules.get(org);
+    if (known?.version === version) return known.rules;
+    const rules = new AccessRules(this.read, org);
+    this.accessRules.delete(org);
+    this.accessRules.set(org, { version, rules });
+    const [oldest] = this.accessRules.keys();
+    if (this.accessRules.size > MOST_RULES && oldest !== undefined) this.accessRules.delete(oldest);
+    return rules;
+  }
+
+  /** Whether everything that was in the log at the start is folded. */
+  get caughtUp(): boolean {
+    return this.goal !== undefined && this.folded >= this.goal;
+  }
+
+  /** The position of the last record that is folded; none when there is none. */
+  get last(): { readonly position?: Position } {
+    return this.folded === 0 ? {} : { position: { partition: 0, offset: this.folded - 1 } };
+  }
+
+  private take(taken: LogRecord): void {
+    const record = controlRecordOf(taken);
+    const outcome = foldRecord(this.fold, record, taken);
+    const expected = this.expected.get(record.commandId);
+    if (!expected) return;
+    if (outcome === 'void') expected.voids.push(canonicalJson(record.expected));
+    else expected.applied = outcomeOf(taken.offset, record);
+  }
+
+  /**
+   * Resolves when the fold has everything that was in the log at the call. Throws `state_unconfirmed` when that takes
+   * too long: then nothing may be refused on the ground of this state. Calls share a look at the log, but only one that
+   * begins after they were made.
+   */
+  confirm(): Promise<void> {
+    this.nextConfirm ??= this.confirming
+      .catch(() => undefined)
+      .then(() => {
+        this.nextConfirm = undefined;
+        this.confirming = this.catchUp();
+        return this.confirming;
+      });
+    return this.nextConfirm;
+  }
+
+  /**
+   * Whether the state was confirmed a moment ago, so that no key and no permission that was taken away longer ago still
+   * counts. Always so where this process alone writes the log.
+   */
+  get isFresh(): boolean {
+    return this.sharing === 'alone' || performance.now() - this.confirmedAt < FRESH_MS;
+  }
+
+  /** Confirms the state again and again, where other processes write the log too, until the signal aborts. */
+  async keepFresh(signal: AbortSignal): Promise<void> {
+    while (this.sharing === 'shared' && !signal.aborted) {
+      // A failure shows in `isFresh`, and a request that needs the state meets it itself.
+      await this.confirm().catch(() => undefined);
+      await delay(RECONFIRM_MS, undefined, { signal, ref: false }).catch(() => undefined);
+    }
+  }
+
+  private async catchUp(): Promise<void> {
+    const asked = performance.now();
+    const head = await this.headInTime();
+    if (await this.reaches((folded) => folded >= head, asked + CONFIRM_MS - performance.now())) {
+      this.confirmedAt = asked;
+      return;
+    }
+    throw unconfirmed();
+  }
+
+  /** A log that does not answer must not keep anybody waiting: neither those who ask now nor those who ask later. */
+  private headInTime(): Promise<number> {
+    return new Promise((resolve, reject) => {
+      const timer = setTimeout(() => reject(unconfirmed()), CONFIRM_MS);
+      this.log
+        .head('control')
+        .then((head) => resolve(head[0] ?? 0))
+        .catch((error) => reject(unconfirmed(error)))
+        .finally(() => clearTimeout(timer));
+    });
+  }
+
+  /** Starts to note what becomes of the command's records. Call before appending; `forget` ends it. */
+  expect(commandId: string): void {
+    this.expected.set(commandId, { voids: [] });
+  }
+
+  forget(commandId: string): void {
+    this.expected.delete(commandId);
+  }
+
+  /** Whether the command was applied, as long as the fold knows that (`KnownCommands`). */
+  knows(commandId: string): boolean {
+    return this.expected.get(commandId)?.applied !== undefined || this.fold.commands.offsetOf(commandId) !== undefined;
+  }
+
+  /**
+   * What became of a command that the fold knows; the events are read back from the log. Throws `log_unavailable` when
+   * they cannot be read in time.
+   */
+  async applied(commandId: string): Promise<CommandOutcome | undefined> {
+    const offset = this.fold.commands.offsetOf(commandId);
+    const seen = this.expected.get(commandId)?.applied;
+    if (seen || offset === undefined) return seen;
+    try {
+      const signal = AbortSignal.timeout(EARLIER_MS);
+      return outcomeOf(offset, controlRecordOf(await recordAt(this.log, 'control', { partition: 0, offset }, signal)));
+    } catch (cause) {
+      if (cause instanceof ControlError) throw cause;
+      throw new ControlError('log_unavailable', 'the answer of the earlier request cannot be read', {}, { cause });
+    }
+  }
+
+  /**
+   * What became of the record of an expected command, as soon as the log shows it: also before its append is answered,
+   * whose answer may be lost. Applied is whichever record of the command came first. Undefined when the log shows nothing
+   * for so long after the append was answered; rejects when the append does before.
+   */
+  async outcome(
+    { commandId, expected }: ControlRecord,
+    appended: Promise<void>,
+    timeoutMs: number,
+  ): Promise<CommandOutcome | 'void' | undefined> {
+    // A record that rests on the same versions as one that was void is void as well, wherever it stands after it.
+    const rests = canonicalJson(expected);
+    const known = () => {
+      const { applied, voids } = this.expected.get(commandId) ?? {};
+      return applied ?? (voids?.includes(rests) ? 'void' : undefined);
+    };
+    const done = new AbortController();
+    const { signal } = done;
+    try {
+      const late = appended.then(() => delay(timeoutMs, undefined, { signal }));
+      await Promise.race([this.shows(() => known() !== undefined, signal), late]);
+      return known();
+    } finally {
+      done.abort();
+    }
+  }
+
+  /** Whether the condition holds, now or at some progress of the fold before the time runs out. */
+  private async reaches(until: Watcher['until'], timeoutMs: number): Promise<boolean> {
+    const stop = new AbortController();
+    const timer = setTimeout(() => stop.abort(), timeoutMs);
+    try {
+      return await this.shows(until, stop.signal);
+    } finally {
+      clearTimeout(timer);
+    }
+  }
+
+  /** Whether the condition holds, now or at some progress of the fold before the signal aborts. */
+  private shows(until: Watcher['until'], signal: AbortSignal): Promise<boolean> {
+    if (until(this.folded)) return Promise.resolve(true);
+    return new Promise((resolve) => {
+      const end = (shown: boolean) => {
+        this.watchers.delete(watcher);
+        resolve(shown);
+      };
+      const watcher: Watcher = { until, done: () => end(true) };
+      this.watchers.add(watcher);
+      signal.addEventListener('abort', () => end(false), { once: true });
+    });
+  }
+}
+
+function outcomeOf(offset: number, { requestHash, events }: ControlRecord): CommandOutcome {
+  return { offset, events, ...(requestHash !== undefined && { requestHash }) };
+}
+
+function unconfirmed(cause?: unknown): ControlError {
+  const message = 'the state of keys and permissions cannot be confirmed at the moment';
+  return new ControlError('state_unconfirmed', message, {}, { cause });
+}

@@ -1,0 +1,120 @@
+import type { DatabaseSync } from 'node:sqlite';
+import { crc32 } from 'node:zlib';
+import { sqliteFault } from '../../platform/sqlite.js';
+import { type Batch, CorruptRecord, type LogEntry, type LogRecord, type Position, type Topic } from '../event-log.js';
+import { tableName } from './format.js';
+import { RecentRecords } from './recent.js';
+
+const BATCH_RECORDS = 500;
+const BATCH_BYTES = 4 * 1024 * 1024;
+
+interface Row {
+  readonly offset: number;
+  readonly time: number;
+  readonly key: string;
+  readonly headers: string;
+  readonly value: Uint8Array;
+  readonly crc: number;
+}
+
+/** Where the end of a partition stood, to go back to when a transaction fails. */
+interface Mark {
+  readonly next: number;
+  readonly lastTime: number;
+}
+
+export interface PartitionTable {
+  readonly next: number;
+  mark(): Mark;
+  rewind(mark: Mark): void;
+  insert(entry: LogEntry, time: number): Position;
+  /** What is there from `offset` on, bounded by count and bytes; undefined at the end. */
+  batch(offset: number): Batch | undefined;
+}
+
+export function partitionTable(db: DatabaseSync, file: string, topic: Topic, partition: number): PartitionTable {
+  const table = tableName(topic, partition);
+  const place = `${file}: ${topic}/${partition}`;
+  const insert = db.prepare(`INSERT INTO ${table} (offset, time, key, headers, value, crc) VALUES (?, ?, ?, ?, ?, ?)`);
+  const select = db.prepare(
+    `SELECT offset, time, key, headers, value, crc FROM ${table} WHERE offset >= ? ORDER BY offset LIMIT ${BATCH_RECORDS}`,
+  );
+  const last = db.prepare(`SELECT offset, time FROM ${table} ORDER BY offset DESC LIMIT 1`).get() as
+    | Pick<Row, 'offset' | 'time'>
+    | undefined;
+  let next = last ? last.offset + 1 : 0;
+  let lastTime = last?.time ?? 0;
+  const recent = new RecentRecords();
+
+  function* rows(from: number): Generator<LogRecord> {
+    let expected = from;
+    for (const row of select.iterate(from) as Iterable<unknown> as Iterable<Row>) {
+      // Offsets are dense here, so a gap is a record that the file lost.
+      if (row.offset !== expected) throw new CorruptRecord(`${place}: record ${expected} is missing`);
+      if (!isWhole(row) || row.crc !== checksum(table, row))
+        throw new CorruptRecord(`${place}: record ${row.offset} was altered`);
+      expected += 1;
+      yield record(topic, partition, row);
+    }
+    if (expected === from && from < next) throw new CorruptRecord(`${place}: record ${from} is missing`);
+  }
+
+  return {
+    get next() {
+      return next;
+    },
+    mark: () => ({ next, lastTime }),
+    rewind(mark) {
+      next = mark.next;
+      lastTime = mark.lastTime;
+      recent.rewind(next);
+    },
+    insert(entry, now) {
+      // Time never goes backward within a partition, whatever the system's clock does.
+      const time = Math.max(now, lastTime);
+      const { key, headers, value } = entry;
+      const row = { offset: next, time, key, headers: JSON.stringify(headers), value };
+      insert.run(row.offset, row.time, row.key, row.headers, row.value, checksum(table, row));
+      recent.add({ topic, partition, offset: next, time, key, headers, value });
+      next += 1;
+      lastTime = time;
+      return { partition, offset: row.offset };
+    },
+    batch(offset) {
+      if (offset >= next) return undefined;
+      const records: LogRecord[] = [];
+      let bytes = 0;
+      try {
+        const known = recent.from(offset, BATCH_RECORDS);
+        for (const found of known.length > 0 ? known : rows(offset)) {
+          records.push(found);
+          bytes += found.value.byteLength;
+          if (bytes >= BATCH_BYTES || records.length === BATCH_RECORDS) break;
+        }
+      } catch (error) {
+        // What stands before the fault is sound, and given out first.
+        if (records.length === 0) throw corruption(error, `${place}: cannot be read from record ${offset} on`);
+      }
+      return { partition, records, next: offset + records.length };
+    },
+  };
+}
+
+function record(topic: Topic, partition: number, row: Row): LogRecord {
+  const { offset, time, key, value } = row;
+  return { topic, partition, offset, time, key, headers: JSON.parse(row.headers), value };
+}
+
+/** Damage may turn a column into one of another type, which no checksum is made for. */
+function isWhole({ time, key, headers, value }: Row): boolean {
+  return Number.isInteger(time) && typeof key === 'string' && typeof headers === 'string' && ArrayBuffer.isView(value);
+}
+
+/** Covers the place of the record too: a record that was moved is as wrong as one that was changed. */
+function checksum(table: string, row: Omit<Row, 'crc'>): number {
+  return crc32(row.value, crc32(JSON.stringify([table, row.offset, row.time, row.key, row.headers])));
+}
+
+function corruption(error: unknown, message: string): unknown {
+  return sqliteFault(error) === 'corrupt' ? new CorruptRecord(message, { cause: error }) : error;
+}

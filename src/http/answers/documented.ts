@@ -1,0 +1,42 @@
+import { SetMetadata } from '@nestjs/common';
+import type { ErrorCode } from '../../contract/errors.js';
+
+type Schema = Record<string, unknown>;
+
+/** What the OpenAPI document says of a route, beside what the route itself says. */
+export interface Documentation {
+  readonly summary: string;
+  /** Path parameters: name and meaning. */
+  readonly path?: Readonly<Record<string, string>>;
+  /** The shape of the query parameters. */
+  readonly query?: new () => object;
+  /** Takes an `Idempotency-Key`. */
+  readonly idempotent?: boolean;
+  /** Takes `If-Match`. */
+  readonly conditional?: boolean;
+  /** The body by media type: the name of a schema, or a schema. */
+  readonly body?: Readonly<Record<string, string | Schema>>;
+  /** The body may be left out. */
+  readonly bodyOptional?: boolean;
+  /** Success answers by status: the name of a schema in `answer-schemas.ts`, or such names by media type. */
+  readonly answers: Readonly<Record<number, string | Readonly<Record<string, string>>>>;
+  /** Headers of the success answers. */
+  readonly headers?: Readonly<Record<string, string>>;
+  readonly errors: readonly ErrorCode[];
+}
+
+/** Under which a handler keeps its documentation, with `open`: the route needs no key. */
+export const DOCUMENTATION = Symbol('Documentation');
+
+export interface RouteDocumentation extends Documentation {
+  readonly open: boolean;
+}
+
+export function ref(name: string): Schema {
+  return { $ref: `#/components/schemas/${name}` };
+}
+
+/** Documents a route. `open`: it needs no key. Only the generator of the OpenAPI document reads it. */
+export function Documented(documentation: Documentation, open = false): MethodDecorator {
+  return SetMetadata(DOCUMENTATION, { ...documentation, open } satisfies RouteDocumentation);
+}

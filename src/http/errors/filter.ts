@@ -1,0 +1,38 @@
+import { type ArgumentsHost, Catch, type ExceptionFilter } from '@nestjs/common';
+import type { FastifyReply, FastifyRequest } from 'fastify';
+import type { ControlError } from '../../contract/errors.js';
+import type { Metrics } from '../../platform/metrics.js';
+import { errorBody, errorHeaders, toControlError } from './body.js';
+
+/** What the refusal of a change says that the caller lacks: auditors are told of it. */
+function missingOf({ code, details }: ControlError): FastifyRequest['missing'] {
+  if (code !== 'forbidden') return null;
+  return (details as { readonly missing?: FastifyRequest['missing'] }).missing ?? null;
+}
+
+/** Every error of a request leaves through here, whoever threw it. */
+@Catch()
+export class ErrorFilter implements ExceptionFilter {
+  constructor(private readonly metrics: Metrics) {}
+
+  catch(thrown: unknown, host: ArgumentsHost): void {
+    const http = host.switchToHttp();
+    this.send(thrown, http.getRequest<FastifyRequest>(), http.getResponse<FastifyReply>());
+  }
+
+  send(thrown: unknown, request: FastifyRequest, reply: FastifyReply): void {
+    const error = toControlError(thrown);
+    const body = errorBody(error, request.id);
+    this.metrics.rejected(error.code);
+    // A decision found out what the caller lacks: the denied attempt says it.
+    if (error.code === 'forbidden') request.missing ??= (error.details.missing as FastifyRequest['missing']) ?? null;
+    request.missing ??= missingOf(error);
+    if (body.status >= 500) request.log.error({ err: error, code: error.code }, 'request failed');
+    if (reply.sent) return;
+    reply.header('x-request-id', request.id);
+    // Fastify gives up the connection when it refuses a body. A client that is still sending would get a reset in place
+    // of the answer: the rest of the body is thrown away instead, for as long as a request may take.
+    reply.removeHeader('connection');
+    reply.code(body.status).headers(errorHeaders(error)).send(JSON.stringify(body));
+  }
+}

@@ -1,0 +1,119 @@
+import { applyDecorators, Controller, Get, Req, Res } from '@nestjs/common';
+import { QueryBus } from '@nestjs/cqrs';
+import type { FastifyReply, FastifyRequest } from 'fastify';
+import { type AccessReport, ReportAccess } from '../../commands/access-report.js';
+import { ControlError } from '../../contract/errors.js';
+import { parseInstant } from '../../model/instant.js';
+import type { TargetKind } from '../../model/permission.js';
+import { isoTime } from '../../platform/clock.js';
+import { Guarded, onOne } from '../access.js';
+import { Documented } from '../answers/documented.js';
+import { checkContextName, checkQuery } from '../errors/request-faults.js';
+import { ORG_PATH, type OrgPath, type RefPath } from '../resources.js';
+import { sendJsonPieces } from '../server/streamed.js';
+import { compileShape } from '../shapes/compiled.js';
+import { AccessReportDto } from '../shapes/policy.js';
+
+const reportFaults = compileShape(AccessReportDto);
+
+function AccessReportOf(kind: Exclude<TargetKind, 'auditctx'>, what: string): MethodDecorator {
+  const named = kind === 'user' ? 'e-mail address or identifier' : 'name';
+  return applyDecorators(
+    Get(`org/:org/${kind}/:ref/-accessreport`),
+    Guarded(onOne(kind, 'view'), { large: true }),
+    Documented({
+      summary: `Tell who may do what to a ${what}, and why; now, or as it was at an instant`,
+      path: { ...ORG_PATH, ref: `${named} of the ${what}` },
+      query: AccessReportDto,
+      answers: { 200: 'AccessReport' },
+      errors: ['validation_failed', 'not_found'],
+    }),
+  );
+}
+
+/** Who may see a resource may see who else may do what to it. */
+@Controller()
+export class AccessReportController {
+  constructor(private readonly queries: QueryBus) {}
+
+  @AccessReportOf('user', 'user')
+  ofUser(@Req() request: FastifyRequest, @Res() reply: FastifyReply): Promise<void> {
+    return this.send(request, reply, 'user');
+  }
+
+  @AccessReportOf('group', 'group')
+  ofGroup(@Req() request: FastifyRequest, @Res() reply: FastifyReply): Promise<void> {
+    return this.send(request, reply, 'group');
+  }
+
+  @AccessReportOf('serviceaccount', 'service account')
+  ofServiceAccount(@Req() request: FastifyRequest, @Res() reply: FastifyReply): Promise<void> {
+    return this.send(request, reply, 'serviceaccount');
+  }
+
+  @AccessReportOf('policy', 'policy')
+  ofPolicy(@Req() request: FastifyRequest, @Res() reply: FastifyReply): Promise<void> {
+    return this.send(request, reply, 'policy');
+  }
+
+  @AccessReportOf('domain', 'domain')
+  ofDomain(@Req() request: FastifyRequest, @Res() reply: FastifyReply): Promise<void> {
+    return this.send(request, reply, 'domain');
+  }
+
+  /** Of a context that has no event yet as well: policies may name it before. */
+  @Get('audit/org/:org/auditctx/:contextName/-accessreport')
+  @Guarded(onOne('auditctx', 'readAudit'), { large: true })
+  @Documented({
+    summary: 'Tell who may do what to an audit context, and why; now, or as it was at an instant',
+    path: { ...ORG_PATH, contextName: 'name of the audit context' },
+    query: AccessReportDto,
+    answers: { 200: 'AccessReport' },
+    errors: ['validation_failed', 'not_found'],
+  })
+  ofAuditContext(@Req() request: FastifyRequest, @Res() reply: FastifyReply): Promise<void> {
+    const { contextName } = request.params as { contextName: string };
+    checkContextName(contextName);
+    return this.send(request, reply, 'auditctx', contextName);
+  }
+
+  private async send(
+    request: FastifyRequest,
+    reply: FastifyReply,
+    kind: TargetKind,
+    ref = (request.params as RefPath).ref,
+  ): Promise<void> {
+    const { org } = request.params as OrgPath;
+    const { at: text } = checkQuery<AccessReportDto>(reportFaults, request);
+    const at = text === undefined ? undefined : parseInstant(text);
+    const report = await this.queries.execute(new ReportAccess(kind, org, ref, at, gone(reply)));
+    // A report on the past takes as long as the log is long.
+    await request.server.access.requireStill(request);
+    const time = at === undefined ? {} : { at: isoTime(at) };
+    sendJsonPieces(reply, reportTexts(report, time), bindingsIn(report) < STREAMED_BINDINGS);
+  }
+}
+
+/** Aborts when the client has gone, so that nothing is worked out for nobody. */
+function gone({ raw }: FastifyReply): AbortSignal {
+  const stop = new AbortController();
+  raw.once('close', () => stop.abort(new ControlError('request_timeout', 'the client has gone')));
+  return stop.signal;
+}
+
+/** A report with more is streamed, and made into text meanwhile. */
+const STREAMED_BINDINGS = 2_000;
+
+function bindingsIn({ permissions }: AccessReport): number {
+  return permissions.reduce((sum, { bindings }) => sum + bindings.length, 0);
+}
+
+function* reportTexts({ target, permissions }: AccessReport, time: object): Generator<string> {
+  yield `${JSON.stringify({ kind: 'accessreport', target, ...time }).slice(0, -1)},"permissions":[`;
+  for (const [index, { name, description, bindings }] of permissions.entries()) {
+    yield `${index === 0 ? '' : ','}${JSON.stringify({ name, description }).slice(0, -1)},"bindings":[`;
+    for (const [at, binding] of bindings.entries()) yield `${at === 0 ? '' : ','}${JSON.stringify(binding)}`;
+    yield ']}';
+  }
+  yield ']}';
+}

@@ -1,0 +1,147 @@
+import { Controller, Get, Req, Res } from '@nestjs/common';
+import { QueryBus } from '@nestjs/cqrs';
+import type { FastifyReply, FastifyRequest } from 'fastify';
+import { type FieldFault, validationFailed } from '../../contract/errors.js';
+import { GetAuditEvent } from '../../queries/audit-get.js';
+import { type AuditFilters, type AuditPage, ListAuditEvents } from '../../queries/audit-list.js';
+import { Guarded, onSome } from '../access.js';
+import { Documented } from '../answers/documented.js';
+import { eventEnvelope, eventsEnvelope, type Link } from '../answers/envelope.js';
+import { checkQuery, noParameters } from '../errors/request-faults.js';
+import { sendJsonTexts } from '../server/streamed.js';
+import { AuditListDto } from '../shapes/audit-list.js';
+import { compileShape } from '../shapes/compiled.js';
+import { eventTimes } from '../shapes/event-times.js';
+
+const ORG = 'name of the organization';
+
+const listFaults = compileShape(AuditListDto);
+
+/** Operations 3 and 4 of the specification, and the lists beside them. */
+@Controller('audit/org/:org')
+export class AuditReadController {
+  constructor(private readonly queries: QueryBus) {}
+
+  @Get()
+  @Guarded(onSome('auditctx', 'readAudit'))
+  @Documented({
+    summary: 'List the audit events of the organization',
+    path: { org: ORG },
+    query: AuditListDto,
+    answers: { 200: 'AuditEventList' },
+    errors: ['validation_failed', 'invalid_cursor', 'page_too_deep'],
+  })
+  listAll(@Req() request: FastifyRequest, @Res() reply: FastifyReply): Promise<void> {
+    const { org } = request.params as { org: string };
+    return this.list(request, reply, `/audit/org/${org}`, {});
+  }
+
+  @Get('id/:id')
+  @Guarded(onSome('auditctx', 'readAudit'), { large: false })
+  @Documented({
+    summary: 'Read one audit event',
+    path: { org: ORG, id: 'identifier of the event' },
+    answers: { 200: 'AuditEventEnvelope' },
+    errors: ['validation_failed', 'not_found'],
+  })
+  async get(@Req() request: FastifyRequest, @Res() reply: FastifyReply): Promise<void> {
+    const { org, id } = request.params as { org: string; id: string };
+    checkQuery(noParameters, request);
+    const event = await this.queries.execute(new GetAuditEvent(org, id, request.reach));
+    const self = `/audit/org/${org}/id/${encodeURIComponent(id)}`;
+    sendJson(reply, eventEnvelope(event, { id }, [{ rel: 'self', href: self }]));
+  }
+
+  @Get('resource/name/*')
+  @Guarded(onSome('auditctx', 'readAudit'))
+  @Documented({
+    summary: 'List the audit events of a named resource',
+    path: { org: ORG, resourceName: 'name of the resource, percent-encoded; may hold slashes' },
+    query: AuditListDto,
+    answers: { 200: 'AuditEventList' },
+    errors: ['validation_failed', 'invalid_cursor', 'page_too_deep'],
+  })
+  listByName(@Req() request: FastifyRequest, @Res() reply: FastifyReply): Promise<void> {
+    const { org, '*': resourceName } = request.params as { org: string; '*': string };
+    const path = `/audit/org/${org}/resource/name/${encodeURIComponent(resourceName)}`;
+    return this.list(request, reply, path, { resourceName });
+  }
+
+  @Get('resource/id/*')
+  @Guarded(onSome('auditctx', 'readAudit'))
+  @Documented({
+    summary: 'List the audit events of a resource by its identifier',
+    path: { org: ORG, resourceId: 'identifier of the resource, percent-encoded; may hold slashes' },
+    query: AuditListDto,
+    answers: { 200: 'AuditEventList' },
+    errors: ['validation_failed', 'invalid_cursor', 'page_too_deep'],
+  })
+  listById(@Req() request: FastifyRequest, @Res() reply: FastifyReply): Promise<void> {
+    const { org, '*': resourceId } = request.params as { org: string; '*': string };
+    const path = `/audit/org/${org}/resource/id/${encodeURIComponent(resourceId)}`;
+    return this.list(request, reply, path, { resourceId });
+  }
+
+  private async list(request: FastifyRequest, reply: FastifyReply, path: string, fixed: AuditFilters): Promise<void> {
+    const { org } = request.params as { org: string };
+    const parameters = checkQuery<AuditListDto>(listFaults, request);
+    checkTogether(parameters, fixed);
+    const { fromEvent, toEvent, order = 'newest', page, pageSize = '50', cursor, last, ...given } = parameters;
+    const found = await this.queries.execute(
+      new ListAuditEvents(
+        org,
+        { ...given, ...fixed },
+        {
+          reach: request.reach,
+          order,
+          pageSize: Number(pageSize),
+          ...eventTimes(parameters),
+          ...(page !== undefined && { page: Number(page) }),
+          ...(cursor !== undefined && { cursor }),
+          ...(last !== undefined && { last: Number(last) }),
+        },
+      ),
+    );
+    const start = cursor === undefined && last === undefined ? { page: page ?? '1' } : {};
+    const query = { ...fixed, ...parameters, ...start, pageSize, order };
+    sendJsonTexts(reply, eventsEnvelope(found.items, query, listLinks(path, { ...parameters }, found)));
+  }
+}
+
+function checkTogether(parameters: AuditListDto, fixed: AuditFilters): void {
+  const faults = Object.keys(fixed)
+    .filter((name) => Object.hasOwn(parameters, name))
+    .map((name) => ({ pointer: `?${name}`, reason: 'is fixed by the path; remove it' }));
+  for (const [name, value] of Object.entries(fixed)) {
+    if (value === '') faults.push({ pointer: `path:${name}`, reason: 'may not be empty' });
+  }
+  if (parameters.page !== undefined && parameters.cursor !== undefined) {
+    faults.push({ pointer: '?page', reason: 'may not stand beside a cursor' });
+  }
+  if (parameters.last !== undefined) faults.push(...lastFaults(parameters));
+  if (faults.length > 0) throw validationFailed(faults);
+}
+
+function lastFaults({ order, page, cursor }: AuditListDto): FieldFault[] {
+  if (order !== 'received') return [{ pointer: '?last', reason: 'goes with order=received' }];
+  if (page === undefined && cursor === undefined) return [];
+  return [{ pointer: '?last', reason: 'may not stand beside a page or a cursor' }];
+}
+
+/** `self` repeats the request; the others go on with the same filters from a cursor. */
+function listLinks(path: string, parameters: Record<string, string>, { next, resume }: AuditPage): Link[] {
+  const links: Link[] = [{ rel: 'self', href: withQuery(path, parameters) }];
+  const { page: _page, last: _last, ...same } = parameters;
+  if (next !== undefined) links.push({ rel: 'next', href: withQuery(path, { ...same, cursor: next }) });
+  if (resume !== undefined) links.push({ rel: 'resume', href: withQuery(path, { ...same, cursor: resume }) });
+  return links;
+}
+
+function withQuery(path: string, parameters: Record<string, string>): string {
+  const query = new URLSearchParams(parameters).toString();
+  return query === '' ? path : `${path}?${query}`;
+}
+
+function sendJson(reply: FastifyReply, text: string): void {
+  reply.header('content-type', 'application/json; charset=utf-8').send(text);
+}

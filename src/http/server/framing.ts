@@ -1,0 +1,38 @@
+import type { FastifyRequest } from 'fastify';
+import { ControlError, validationFailed } from '../../contract/errors.js';
+
+/**
+ * Why a request could be read in two ways by two servers on its way, or undefined. Whoever sent it may have hidden a
+ * second one in it, so its connection ends with the answer (RFC 9112, 3.2 and 6.1).
+ */
+export function ambiguousFraming({ raw }: FastifyRequest): ControlError | undefined {
+  const { rawHeaders, httpVersion, headers } = raw;
+  let hosts = 0;
+  for (let at = 0; at < rawHeaders.length; at += 2) {
+    const name = rawHeaders[at];
+    if (name?.length === 4 && name.toLowerCase() === 'host') hosts += 1;
+  }
+  if (hosts > 1) return fault('host', 'is there more than once; send it once');
+  if (httpVersion === '1.0') {
+    if (headers['transfer-encoding'] === undefined) return undefined;
+    return fault('transfer-encoding', 'is not for HTTP/1.0; send Content-Length, or HTTP/1.1');
+  }
+  return hosts === 0 ? fault('host', 'is missing; HTTP/1.1 needs it') : undefined;
+}
+
+function fault(header: string, reason: string): ControlError {
+  return validationFailed([{ pointer: `header:${header}`, reason }]);
+}
+
+const PARAMETER = /;\s*([^=;\s]+)\s*=\s*(?:"((?:[^"\\]|\\.)*)"|([^;\s]*))/g;
+
+/** Refuses text in anything but UTF-8, which would be read as something else than was meant. */
+export function refusedCharset({ headers }: FastifyRequest): ControlError | undefined {
+  const type = headers['content-type'];
+  if (type === undefined || !type.includes(';')) return undefined;
+  for (const [, name = '', quoted, plain] of type.matchAll(PARAMETER)) {
+    if (name.toLowerCase() !== 'charset' || /^utf-?8$/i.test(quoted ?? plain ?? '')) continue;
+    return new ControlError('unsupported_media_type', 'bodies are taken in UTF-8 only: send charset=utf-8, or none');
+  }
+  return undefined;
+}

@@ -1,0 +1,84 @@
+import type { FieldFault } from '../../contract/errors.js';
+import { isObject } from '../json/merge-patch.js';
+import { escapePointer } from '../json/pointer.js';
+import { type RegexCheck, regexFaults } from '../regex/regex.js';
+import { hostNameFault } from '../server/host-name.js';
+import { compileShape } from './compiled.js';
+import { CreateDomainDto, DomainDto } from './domain.js';
+import { FORMATS } from './shape.js';
+
+/** More faults than these help nobody. */
+const MOST_FAULTS = 100;
+
+const shapeFaults = compileShape(DomainDto);
+const createShapeFaults = compileShape(CreateDomainDto);
+
+/** Every fault of a domain's document, in its shape and beyond; of one body, with one check of its regular expressions. */
+export function domainFaults(document: unknown, regexes: RegexCheck): FieldFault[] {
+  return distinct([...shapeFaults(document), ...specFaults(member(document, 'spec'), regexes)]);
+}
+
+/** As `domainFaults`, of a document with its name. */
+export function createDomainFaults(body: unknown, regexes: RegexCheck): FieldFault[] {
+  const name = member(body, 'name');
+  const reason = typeof name === 'string' && name !== '' ? hostNameFault(name) : undefined;
+  const faults = reason === undefined ? [] : [{ pointer: '/name', reason }];
+  return distinct([...createShapeFaults(body), ...faults, ...specFaults(member(body, 'spec'), regexes)]);
+}
+
+/** What the shape does not say. Looks at a document of any shape, so that all faults are told at once. */
+function specFaults(spec: unknown, regexes: RegexCheck): FieldFault[] {
+  const ports = items(member(spec, 'ports'));
+  const faults: FieldFault[] = [];
+  const numbers = new Map<unknown, number>();
+  for (const [index, port] of ports.entries()) {
+    const pointer = `/spec/ports/${index}`;
+    const number = member(port, 'number');
+    const first = number === undefined ? undefined : numbers.get(number);
+    if (first === undefined) numbers.set(number, index);
+    else faults.push({ pointer: `${pointer}/number`, reason: `is the number of port ${first} already; use another` });
+    faults.push(...portFaults(port, pointer, regexes));
+  }
+  return faults;
+}
+
+function portFaults(port: unknown, pointer: string, regexes: RegexCheck): FieldFault[] {
+  const routes = items(member(port, 'routes')).flatMap((route, index) =>
+    routeFaults(route, `${pointer}/routes/${index}`, regexes),
+  );
+  const origins = items(member(member(port, 'cors'), 'allowOrigins')).flatMap((origin, index) => {
+    const at = `${pointer}/cors/allowOrigins/${index}`;
+    const [exact, regex] = [member(origin, 'exact'), member(origin, 'regex')];
+    if (isObject(origin) && exact === undefined && regex === undefined) {
+      return [{ pointer: at, reason: 'needs exact or regex' }];
+    }
+    return regexFaults(regexes, regex, `${at}/regex`);
+  });
+  return [...routes, ...origins];
+}
+
+function routeFaults(route: unknown, pointer: string, regexes: RegexCheck): FieldFault[] {
+  const set = member(member(member(route, 'headers'), 'request'), 'set');
+  const unsound = Object.keys(isObject(set) ? set : {}).filter((name) => !FORMATS['http-token']?.(name));
+  return [
+    ...regexFaults(regexes, member(route, 'regex'), `${pointer}/regex`),
+    ...regexFaults(regexes, member(route, 'hostRegex'), `${pointer}/hostRegex`),
+    ...unsound.map((name) => ({
+      pointer: `${pointer}/headers/request/set/${escapePointer(name)}`,
+      reason: 'is not the name of a header: letters, digits and hyphens',
+    })),
+  ];
+}
+
+function member(value: unknown, name: string): unknown {
+  return isObject(value) && Object.hasOwn(value, name) ? value[name] : undefined;
+}
+
+function items(value: unknown): readonly unknown[] {
+  return Array.isArray(value) ? value : [];
+}
+
+function distinct(faults: readonly FieldFault[]): FieldFault[] {
+  const byText = new Map(faults.map((fault) => [`${fault.pointer} ${fault.reason}`, fault]));
+  return [...byText.values()].slice(0, MOST_FAULTS);
+}

@@ -1,0 +1,246 @@
+import type { Document, Position, StoredDocument, Write } from '../../read-model/document.js';
+import type { KindName } from '../../read-model/kinds.js';
+import type { ReadModel } from '../../read-model/read-model.js';
+import type { Expiry } from '../expiry.js';
+import { identifierOf } from './applied-window.js';
+import { eachAtOnce, patiently } from './catch-up.js';
+import type { Passage } from './expected.js';
+import type { Differences } from './reconcile-report.js';
+import { scanned } from './scanned.js';
+import { contentOf, isSameContent, isSamePartition, isSamePosition } from './stored.js';
+
+/** What is remembered of faults that belong to each other; beyond it they are told one by one. */
+const REMEMBERED = { strayed: 1_000, told: 100_000 };
+
+/** How often a document is asked for that cannot be read. */
+const ATTEMPTS = 2;
+
+/** What may wait to be told as missing. */
+const MOST_ABSENT = { documents: 20_000, characters: 32 * 1024 * 1024 };
+
+/** A write of which nothing is found; perhaps a copy turns up that says it comes from elsewhere. */
+interface Absent {
+  readonly write: Write;
+  copy?: StoredDocument;
+}
+
+/** What reads find of an identifier; undefined: nothing. */
+type Elsewhere = Document | 'unreadable' | undefined;
+
+/**
+ * Compares passages of the log with what is stored as coming from them, in any sequence of passages. One fault is told
+ * once: a document that says it comes from elsewhere is `altered`, not missing here and extra there.
+ */
+export class Comparison {
+  compared = 0;
+  /** Identifiers of `put` and `delete` that were written anew; a newer write of them may have come at the same time. */
+  readonly overwritten = new Set<string>();
+  /** Stored where the log has no such document; it may yet turn out to belong elsewhere. */
+  private readonly strayed = new Map<string, { readonly kind: KindName; readonly document: StoredDocument }>();
+  private readonly absent = new Map<string, Absent>();
+  private absentCharacters = 0;
+  /** Identifiers whose fault is told. */
+  private readonly told = new Set<string>();
+
+  constructor(
+    private readonly model: ReadModel,
+    private readonly expiry: Expiry,
+    private readonly differences: Differences,
+    /** So many documents are looked up at the same time. */
+    private readonly atOnce: number,
+    private readonly signal: AbortSignal,
+  ) {}
+
+  /** What is stored of a passage. */
+  async stored(passage: Passage, kinds: readonly KindName[]): Promise<StoredPassage> {
+    const stored = new StoredPassage();
+    const read = async (kind: KindName) => {
+      for await (const page of scanned(this.model, kind, passage, this.signal)) {
+        for (const document of page) stored.add(kind, document);
+      }
+    };
+    await Promise.all(kinds.map(read));
+    return stored;
+  }
+
+  /** `end`: documents that come from there or later have changed since, and are not judged. */
+  async passage(passage: Passage, stored: StoredPassage, end: number): Promise<void> {
+    for (const write of passage.replaced) stored.take(write);
+    const found = passage.writes.map((write) => ({ write, copies: stored.take(write) }));
+    // First: a write of which nothing is found at its place may find it among these.
+    for (const { kind, document } of stored.rest()) await this.unexpected(kind, document);
+    const missing = found.filter(({ copies }) => copies.length === 0).map(({ write }) => write);
+    const elsewhere = await this.elsewhere(missing);
+    for (const { write, copies } of found) {
+      this.compared += 1;
+      if (copies.length > 0) await this.found(write, copies);
+      else await this.notFound(write, elsewhere.get(write), end);
+    }
+  }
+
+  /** Whether `tellAbsent` should not be put off any longer. */
+  get isFull(): boolean {
+    return this.absent.size >= MOST_ABSENT.documents || this.absentCharacters >= MOST_ABSENT.characters;
+  }
+
+  /** Tells what is missing, but for the writes that the log explains: their identifier has another record. */
+  async tellAbsent(isExplained: (write: Write) => boolean = () => false): Promise<void> {
+    for (const [key, { write, copy }] of this.absent) {
+      if (isExplained(write) || this.hasExpired(write)) continue;
+      await this.tell(key, copy ? 'altered' : 'missing', write, copy ? [copy] : []);
+    }
+    this.absent.clear();
+    this.absentCharacters = 0;
+  }
+
+  /** The writes that wait to be told as missing. */
+  get absentWrites(): readonly Write[] {
+    return [...this.absent.values()].map(({ write }) => write);
+  }
+
+  /** Tells what belongs nowhere. Nothing can be compared after it. */
+  async tellExtra(): Promise<void> {
+    const left = [...this.strayed.values()];
+    this.strayed.clear();
+    for (const { kind, document } of left) await this.tellOneExtra(kind, document);
+  }
+
+  /** A document that the log does not have where it says it comes from. */
+  async unexpected(kind: KindName, document: StoredDocument): Promise<void> {
+    if (this.expiry.has(kind, document)) return;
+    const key = identifierOf(kind, document);
+    const absent = this.absent.get(key);
+    if (absent && !absent.copy) {
+      absent.copy = document;
+    } else if (this.told.has(key)) {
+      if (this.differences.repairs) await this.removeCopy(kind, document);
+    } else if (this.strayed.has(key) || this.strayed.size >= REMEMBERED.strayed) {
+      await this.tellOneExtra(kind, document);
+    } else {
+      this.strayed.set(key, { kind, document });
+    }
+  }
+
+  /** At its place. */
+  private async found(write: Write, copies: readonly StoredDocument[]): Promise<void> {
+    const content = contentOf(write);
+    const whole = copies.filter((copy) => isSameContent(copy, content));
+    const isRight = whole.some(({ misplaced }) => !misplaced);
+    if ((isRight && copies.length === 1) || this.hasExpired(write)) return;
+    const problem = whole.length > 0 ? 'misplaced' : 'altered';
+    await this.tell(identifierOf(write.kind, write), problem, write, copies);
+  }
+
+  /** What reads find of writes that nothing at their places comes from. */
+  private async elsewhere(writes: readonly Write[]): Promise<Map<Write, Elsewhere>> {
+    const elsewhere = new Map<Write, Elsewhere>();
+    const kept = writes.filter((write) => !this.hasExpired(write));
+    await eachAtOnce(kept, this.atOnce, async (write) => {
+      elsewhere.set(write, await this.read(write));
+    });
+    return elsewhere;
+  }
+
+  private async notFound(write: Write, elsewhere: Elsewhere, end: number): Promise<void> {
+    // It may have expired while it was looked for.
+    if (this.hasExpired(write)) return;
+    const key = identifierOf(write.kind, write);
+    if (this.told.has(key) || this.absent.has(key)) return;
+    const strayed = this.strayed.get(key);
+    if (strayed) {
+      this.strayed.delete(key);
+      return this.tell(key, 'altered', write, [strayed.document]);
+    }
+    if (elsewhere === 'unreadable') return this.tell(key, 'altered', write, []);
+    if (!elsewhere) return this.wait(key, write);
+    if (this.isRightElsewhere(write, elsewhere.place, end)) return;
+    await this.tell(key, 'altered', write, []);
+  }
+
+  private wait(key: string, write: Write): void {
+    this.absent.set(key, { write });
+    this.absentCharacters += write.op === 'delete' ? 0 : write.source.length;
+  }
+
+  private async read({ kind, org, id }: Write): Promise<Elsewhere> {
+    for (let attempt = 1; ; attempt += 1) {
+      try {
+        return await this.model.get(kind, org, id);
+      } catch {
+        if (attempt === ATTEMPTS) return 'unreadable';
+        // A store that is away is waited for; one that answers has a document there which it cannot read.
+        await patiently(this.signal, () => this.model.progress('audit'));
+      }
+    }
+  }
+
+  /** Whether the log explains that the identifier is stored as coming from there. */
+  private isRightElsewhere(write: Write, place: Position, end: number): boolean {
+    if (isSamePosition(place, write.place)) return true;
+    if (!isSamePartition(place, write.place)) return false;
+    // The first creation of an identifier stays: what is stored was found to be right there, or lies before the range.
+    if (write.op === 'create') return place.offset < write.place.offset;
+    return place.offset >= end;
+  }
+
+  private async tell(
+    key: string,
+    problem: 'missing' | 'altered' | 'misplaced',
+    write: Write,
+    copies: readonly StoredDocument[],
+  ): Promise<void> {
+    if (this.told.size < REMEMBERED.told) this.told.add(key);
+    // One that stands where it belongs is written over, so that reads do not miss it meanwhile.
+    const astray = copies.filter(({ misplaced, place }) => misplaced || !isSamePosition(place, write.place));
+    await this.differences.note(problem, write.kind, write, async () => {
+      // First: what is written anew may stand where the copy stood.
+      for (const copy of astray) await this.removeCopy(write.kind, copy);
+      await this.overwrite(write);
+    });
+  }
+
+  private async tellOneExtra(kind: KindName, document: StoredDocument): Promise<void> {
+    await this.differences.note('extra', kind, document, () => this.removeCopy(kind, document));
+  }
+
+  /** Writes what the log says. */
+  async overwrite(write: Write): Promise<void> {
+    if (write.op !== 'create') this.overwritten.add(identifierOf(write.kind, write));
+    await patiently(this.signal, () => this.model.overwrite(write));
+  }
+
+  private async removeCopy(kind: KindName, document: StoredDocument): Promise<void> {
+    await patiently(this.signal, () => this.model.remove(kind, document));
+  }
+
+  private hasExpired(write: Write): boolean {
+    return write.op !== 'delete' && this.expiry.has(write.kind, write);
+  }
+}
+
+/** The documents that say they come from a passage. */
+class StoredPassage {
+  private readonly byIdentifier = new Map<string, { readonly kind: KindName; documents: StoredDocument[] }>();
+
+  add(kind: KindName, document: StoredDocument): void {
+    const key = identifierOf(kind, document);
+    const entry = this.byIdentifier.get(key);
+    if (entry) entry.documents.push(document);
+    else this.byIdentifier.set(key, { kind, documents: [document] });
+  }
+
+  /** Those of this identifier and place; they are not among the rest then. */
+  take({ kind, org, id, place }: Write): StoredDocument[] {
+    const entry = this.byIdentifier.get(identifierOf(kind, { org, id }));
+    if (!entry) return [];
+    const taken = entry.documents.filter((document) => isSamePosition(document.place, place));
+    entry.documents = entry.documents.filter((document) => !taken.includes(document));
+    return taken;
+  }
+
+  *rest(): Generator<{ readonly kind: KindName; readonly document: StoredDocument }> {
+    for (const { kind, documents } of this.byIdentifier.values()) {
+      for (const document of documents) yield { kind, document };
+    }
+  }
+}

@@ -1,0 +1,224 @@
+import type { OutcomeCode, Position, Write } from '../document.js';
+import type { KindName } from '../kinds.js';
+import { type Action, bulk, type Found, getAll, type Version } from './bulk.js';
+import { type Elasticsearch, ElasticsearchFault } from './client.js';
+import {
+  bodyOf,
+  documentId,
+  hasExpired,
+  homeOf,
+  isAt,
+  type Limits,
+  type Location,
+  placeIn,
+  pointerBodyOf,
+  type Stored,
+  tellsMonth,
+} from './document.js';
+import { isMonthly, type Names } from './names.js';
+import type { SmileObject } from './smile.js';
+
+type Create = Write & { readonly op: 'create' };
+type Change = Exclude<Write, Create>;
+
+/** Where and under which limits writes are applied. */
+export interface Target {
+  readonly es: Elasticsearch;
+  readonly names: Names;
+  readonly generation: number;
+  limits(kind: KindName, org: string): Limits;
+  /** Throws `GenerationLost` where the generation is not there. */
+  require(): Promise<unknown>;
+}
+
+/** Others keep changing the same documents: it is better to begin again. */
+const MOST_ROUNDS = 20;
+
+type Named = Pick<Write, 'kind' | 'org' | 'id'>;
+
+export function locationOf({ names, generation }: Target, write: Named & Pick<Write, 'place'>): Location {
+  const { kind, org, id } = write;
+  const index = isMonthly(kind) ? names.month(generation, homeOf(write)) : names.kind(generation, kind);
+  return { index, id: documentId(org, id) };
+}
+
+/** Whether only a pointer tells where the document stands. */
+export function isKeyed({ kind, id }: Omit<Named, 'org'>): boolean {
+  return isMonthly(kind) && !tellsMonth(id);
+}
+
+export function pointerOf({ names, generation }: Target, { org, id }: Omit<Named, 'kind'>): Location {
+  return { index: names.keys(generation), id: documentId(org, id) };
+}
+
+/** Whether a write is of a document that has expired already. */
+export function isExpired(target: Target, write: Create): boolean {
+  return hasExpired(write.kind, target.limits(write.kind, write.org), write.fields, write.place.time);
+}
+
+/** Applies writes that are checked, and whose indices are there. Rejects when it is not known of all what became of them. */
+export async function applyWrites(target: Target, writes: readonly Write[]): Promise<OutcomeCode[]> {
+  const codes: OutcomeCode[] = writes.map(() => 'applied');
+  const entries = writes.map((write, at) => ({ write, at }));
+  // An identifier is either created or changed, so neither has to wait for the other.
+  await applyCreates(target, entries.filter(isCreate), codes);
+  await applyChanges(target, entries.filter(isChange), codes);
+  return codes;
+}
+
+/** A write, and where its code is noted. */
+interface Entry<W extends Write> {
+  readonly write: W;
+  readonly at: number;
+}
+
+const isCreate = (entry: Entry<Write>): entry is Entry<Create> => entry.write.op === 'create';
+const isChange = (entry: Entry<Write>): entry is Entry<Change> => entry.write.op !== 'create';
+
+/**
+ * A document whose identifier does not tell where it stands has a pointer, which is created first: it alone decides which
+ * of several creations is the first. Where a process died in between, the pointer tells the next delivery of the same
+ * creation that it is the one, and the document follows.
+ */
+async function applyCreates(target: Target, entries: readonly Entry<Create>[], codes: OutcomeCode[]): Promise<void> {
+  const kept = entries.filter(({ write }) => !isExpired(target, write));
+  const pointers = kept
+    .filter(({ write }) => isKeyed(write))
+    .map((entry) => ({
+      ...entry,
+      location: pointerOf(target, entry.write),
+      document: () => pointerBodyOf(entry.write),
+    }));
+  await createAll(target, pointers, (write, found) => judge(target, write, found), codes);
+  const documents = kept
+    .filter(({ at }) => codes[at] === 'applied')
+    .map((entry) => ({ ...entry, location: locationOf(target, entry.write), document: () => bodyOf(entry.write) }));
+  await createAll(target, documents, (write, found) => judgeDocument(target, write, found), codes);
+}
+
+type Judge = (write: Create, found: Stored) => OutcomeCode | 'replace';
+
+function judge(target: Target, { kind, org, place, hash }: Create, found: Stored): OutcomeCode | 'replace' {
+  if (isAt(found, place)) return 'applied';
+  if (hasExpired(kind, target.limits(kind, org), found.fields, found.time)) return 'replace';
+  return found.hash === hash ? 'duplicate' : 'conflict';
+}
+
+/** What stands where a pointer leads, and is not what it leads to, has expired or should not be there. */
+function judgeDocument(target: Target, write: Create, found: Stored): OutcomeCode | 'replace' {
+  if (!isKeyed(write)) return judge(target, write, found);
+  return isAt(found, write.place) ? 'applied' : 'replace';
+}
+
+interface Creation extends Entry<Create> {
+  readonly location: Location;
+  readonly document: () => SmileObject;
+  readonly over?: Version;
+}
+
+/** Creates in order; where something stands already, it is judged what that means for the write. */
+async function createAll(
+  { es, names }: Target,
+  creations: readonly Creation[],
+  judge: Judge,
+  codes: OutcomeCode[],
+): Promise<void> {
+  let open = creations;
+  for (let round = 0; open.length > 0; round += 1) {
+    checkRound(round);
+    const results = await bulk(es, names, open.map(actionOf));
+    const conflicts = open.filter((_creation, at) => results[at] === 'conflict');
+    open = await resolve(es, conflicts, judge, codes);
+  }
+}
+
+function actionOf({ location, document, over }: Creation): Action {
+  return over ? { ...location, op: 'put', over, document } : { ...location, op: 'create', document };
+}
+
+/** Notes what is decided, and answers what is to be tried again. */
+async function resolve(
+  es: Elasticsearch,
+  conflicts: readonly Creation[],
+  judge: Judge,
+  codes: OutcomeCode[],
+): Promise<Creation[]> {
+  const found = await getAll(
+    es,
+    conflicts.map(({ location }) => location),
+    'without source',
+  );
+  const again: Creation[] = [];
+  const replaced = new Set<string>();
+  for (const [index, { over: _over, ...creation }] of conflicts.entries()) {
+    const { write, at, location } = creation;
+    const stands = found[index];
+    const key = `${location.index}/${location.id}`;
+    // Behind a replacement of the same identifier it is the replacement that this one meets.
+    const code = stands && !replaced.has(key) ? judge(write, stands.stored) : undefined;
+    if (code === 'replace' && stands) {
+      replaced.add(key);
+      again.push({ ...creation, over: stands.version });
+    } else if (code === undefined) again.push(creation);
+    else if (code !== 'replace') codes[at] = code;
+  }
+  return again;
+}
+
+/**
+ * The newest place wins. Compared here, not by Elasticsearch's own versions, which could not be set back where a document
+ * has to be corrected.
+ */
+async function applyChanges(target: Target, entries: readonly Entry<Change>[], codes: OutcomeCode[]): Promise<void> {
+  const { es, names } = target;
+  const keyOf = ({ write }: Entry<Change>) => `${write.kind}/${documentId(write.org, write.id)}`;
+  let open = [...Map.groupBy(entries, keyOf).values()].map((changes) => {
+    return { changes, location: locationOf(target, (changes[0] as Entry<Change>).write) };
+  });
+  for (let round = 0; open.length > 0; round += 1) {
+    checkRound(round);
+    const found = await getAll(
+      es,
+      open.map(({ location }) => location),
+      'without source',
+    );
+    const written = open.flatMap((one, at) => {
+      const action = newest(one.changes, one.location, found[at], codes);
+      return action ? [{ ...one, action }] : [];
+    });
+    const results = await bulk(
+      es,
+      names,
+      written.map(({ action }) => action),
+    );
+    open = written.filter((_one, at) => results[at] === 'conflict');
+  }
+}
+
+/** What one document's writes come to, in order; undefined when nothing is to be written. */
+function newest(
+  changes: readonly Entry<Change>[],
+  location: Location,
+  found: Found | undefined,
+  codes: OutcomeCode[],
+): Action | undefined {
+  let place: Position | undefined = found && placeIn(found.stored);
+  let winner: Change | undefined;
+  for (const { write, at } of changes) {
+    const order = place ? compare(write.place, place) : 1;
+    codes[at] = order < 0 ? 'stale' : 'applied';
+    if (order > 0) [place, winner] = [write.place, write];
+  }
+  if (!winner) return undefined;
+  const document = bodyOf.bind(undefined, winner);
+  return found ? { ...location, op: 'put', over: found.version, document } : { ...location, op: 'create', document };
+}
+
+function compare(one: Position, other: Position): number {
+  return one.offset - other.offset || one.ordinal - other.ordinal;
+}
+
+function checkRound(round: number): void {
+  if (round < MOST_ROUNDS) return;
+  throw new ElasticsearchFault('others keep changing the same documents', 409, 'documents_contended');
+}

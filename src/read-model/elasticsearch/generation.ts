@@ -1,0 +1,172 @@
+import type { Offsets, Topic } from '../../event-log/event-log.js';
+import type { Clock } from '../../platform/clock.js';
+import type { Outcome, StoredDocument, Write } from '../document.js';
+import type { KindName } from '../kinds.js';
+import {
+  type Generation,
+  GenerationLost,
+  GenerationSealed,
+  type Progress,
+  type ScanRange,
+  type StrayPage,
+  type StrayRange,
+} from '../read-model.js';
+import { applyWrites, type Target } from './apply.js';
+import { isMissing } from './client.js';
+import { checkWrite, homeOf, type Limits, locationIn, monthOf } from './document.js';
+import { MonthDropper } from './drop.js';
+import { Months } from './months.js';
+import { isMonthly } from './names.js';
+import { ProgressKeeper } from './progress.js';
+import { overwriteDocument, removeDocument } from './repair.js';
+import { findStrays, scanRange } from './scan.js';
+import { limitsOf, type Reader } from './search.js';
+import { appliedBounds, Searchable } from './searchable.js';
+import type { Bounds } from './state.js';
+import { sweepDocuments } from './sweep.js';
+
+/** One generation, live or not, as one process writes to it. */
+export class ElasticsearchGeneration implements Generation {
+  private readonly keeper: ProgressKeeper;
+  private readonly months: Months;
+  private readonly searchable: Searchable;
+  /** Whether it was sealed when it was last written to. */
+  private isSealed = false;
+  private hasEnded = false;
+
+  constructor(
+    private readonly reader: Reader,
+    readonly number: number,
+    isLive: boolean,
+    private readonly clock: Clock,
+  ) {
+    const { es, catalog } = reader;
+    this.keeper = new ProgressKeeper(es, catalog, number, clock);
+    this.months = new Months(catalog, this.keeper, number, isLive);
+    this.searchable = new Searchable(es, catalog, this.keeper, number);
+  }
+
+  /** Takes nothing any more: it has become the live one, where others write too, or is to be removed. */
+  end(): void {
+    this.hasEnded = true;
+  }
+
+  async apply(topic: Topic, writes: readonly Write[], progress: Offsets, from?: Offsets): Promise<Outcome[]> {
+    if (this.hasEnded) throw new GenerationLost(`generation ${this.number} takes nothing here any more`);
+    for (const write of writes) checkWrite(write);
+    try {
+      // The documents of a batch that is tried again and again need not be sent each time.
+      if (this.isSealed) await this.keeper.requireOpen();
+      const indices = indicesOf(writes);
+      const codes = await this.write(indices, (target) => applyWrites(target, writes));
+      // Where somebody else carried a partition before, what he applied may not be searchable yet.
+      this.searchable.addOthers(await this.keeper.advance(topic, progress, from));
+      this.isSealed = false;
+      this.noteApplied(indices, appliedBounds(topic, writes, progress));
+      return writes.map(({ id }, at) => ({ code: codes[at] ?? 'applied', id }));
+    } catch (error) {
+      if (error instanceof GenerationSealed) this.isSealed = true;
+      throw error;
+    }
+  }
+
+  async progress(topic: Topic): Promise<Progress> {
+    const all = await this.keeper.read();
+    this.searchable.addOthers(all);
+    const own = Object.entries(all).filter(([partition]) => partition.startsWith(`${topic}/`));
+    const next = own.map(([partition, offset]) => [partition.slice(topic.length + 1), offset]);
+    return { generation: this.number, next: Object.fromEntries(next) };
+  }
+
+  async refresh(): Promise<number> {
+    await this.searchable.refresh();
+    return this.number;
+  }
+
+  async sweep(signal: AbortSignal): Promise<number> {
+    const { es, catalog, retention } = this.reader;
+    const now = this.clock.now();
+    const removed = await sweepDocuments(this.target(), retention, signal);
+    for (const index of removed.keys()) this.searchable.add(index);
+    // Which months are empty shows only now.
+    if (removed.size > 0) await this.refresh();
+    if (!signal.aborted) await new MonthDropper(es, catalog, this.number).dropEmpty(monthOf(now), now);
+    return removed.values().reduce((sum, count) => sum + count, 0);
+  }
+
+  scan(kind: KindName, range: ScanRange): Promise<readonly StoredDocument[]> {
+    return scanRange(this.target(), kind, range);
+  }
+
+  strays(kind: KindName, ends: Readonly<Partial<Record<Topic, Offsets>>>, range: StrayRange): Promise<StrayPage> {
+    return findStrays(this.target(), kind, ends, range);
+  }
+
+  async overwrite(write: Write): Promise<void> {
+    checkWrite(write);
+    const indices = indicesOf([write]);
+    await this.write(indices, (target) => overwriteDocument(target, write));
+    this.noteApplied(indices, appliedBounds(write.place.topic, [write], {}));
+  }
+
+  async remove(kind: KindName, document: StoredDocument): Promise<void> {
+    await removeDocument(this.target(), kind, document);
+    this.searchable.add(locationIn(document.location).index);
+  }
+
+  /** Does the work once the indices are there; again where one of them was dropped meanwhile. */
+  private async write<Result>({ months }: Indices, work: (target: Target) => Promise<Result>): Promise<Result> {
+    const attempt = async () => {
+      await this.months.ensure(months);
+      return work(this.target());
+    };
+    try {
+      return await attempt();
+    } catch (error) {
+      if (!isMissing(error)) throw error;
+      this.months.forget();
+      await this.reader.catalog.require(this.number);
+      return attempt();
+    }
+  }
+
+  private noteApplied({ months, kinds }: Indices, bounds: Bounds): void {
+    const { names } = this.reader.catalog;
+    for (const month of months) this.searchable.add(names.month(this.number, month));
+    for (const kind of kinds) this.searchable.add(names.kind(this.number, kind));
+    this.searchable.raise(bounds);
+  }
+
+  /** What has expired is asked once for all that is done with it. */
+  private target(): Target {
+    const { es, catalog } = this.reader;
+    const known = new Map<string, Limits>();
+    return {
+      es,
+      names: catalog.names,
+      generation: this.number,
+      require: () => catalog.require(this.number),
+      limits: (kind, org) => {
+        const key = `${kind}/${org}`;
+        const limits = known.get(key) ?? limitsOf(this.reader, kind, org);
+        known.set(key, limits);
+        return limits;
+      },
+    };
+  }
+}
+
+/** Where writes go: to months, and to the indices of kinds that have one. */
+interface Indices {
+  readonly months: ReadonlySet<string>;
+  readonly kinds: ReadonlySet<KindName>;
+}
+
+function indicesOf(writes: readonly Write[]): Indices {
+  const [months, kinds] = [new Set<string>(), new Set<KindName>()];
+  for (const write of writes) {
+    if (isMonthly(write.kind)) months.add(homeOf(write));
+    else kinds.add(write.kind);
+  }
+  return { months, kinds };
+}

@@ -1,0 +1,160 @@
+import { setTimeout as delay } from 'node:timers/promises';
+import type { Offsets, Topic } from '../../event-log/event-log.js';
+import type { Clock } from '../../platform/clock.js';
+import { coalesced } from '../../platform/coalesced.js';
+import { GenerationLost, GenerationSealed } from '../read-model.js';
+import type { Version } from './bulk.js';
+import type { Catalog } from './catalog.js';
+import { type Elasticsearch, ElasticsearchFault, isMissing } from './client.js';
+import { type Nexts, nextsOf, readState, writeState } from './state.js';
+
+const MOST_ATTEMPTS = 50;
+
+/**
+ * Who writes again at once leaves no moment to the others, who have to read first what he wrote: so long everyone who met
+ * others lets them go before, up to so long a time.
+ */
+const CONTENDED_MS = 1_000;
+const YIELD_MS = 10;
+
+/**
+ * How far the log is in one generation: one document for all partitions, which every writer replaces only in the version
+ * that it has read. So progress never goes backward and never skips, nobody writes to what was set back or made anew
+ * without noticing, and a seal that writes the document once has the last word over every write under way.
+ */
+export class ProgressKeeper {
+  private known: Stored | undefined;
+  private queue: Advance[] = [];
+  private contendedUntil = 0;
+  private readonly write = coalesced(() => this.writeQueued());
+
+  constructor(
+    private readonly es: Elasticsearch,
+    private readonly catalog: Catalog,
+    private readonly generation: number,
+    private readonly clock: Clock,
+  ) {}
+
+  /** What is stored. Throws `GenerationLost` where that is less than what this process knows of. */
+  async read(): Promise<Nexts> {
+    const expected = this.known;
+    const found = await this.stored();
+    for (const [partition, next] of Object.entries(expected?.value ?? {})) {
+      if ((found.value[partition] ?? -1) < next) {
+        throw new GenerationLost(`generation ${this.generation} of the read model was set back`);
+      }
+    }
+    // A write that ended meanwhile knows better.
+    if (this.known === expected) this.known = found;
+    return found.value;
+  }
+
+  /**
+   * Resolves when what is stored is at least this, with what these partitions stood at before. Throws `GenerationLost`
+   * where the generation is gone, was set back, or does not stand at `from` yet; `GenerationSealed` while nothing may be
+   * written to it.
+   */
+  async advance(topic: Topic, next: Offsets, from: Offsets = {}): Promise<Nexts> {
+    const one = { next: nextsOf(topic, next), from: nextsOf(topic, from) };
+    this.queue.push(one);
+    const before = await this.write();
+    if (!isReached(one.from, before)) {
+      throw new GenerationLost(`generation ${this.generation} of the read model is not as far as it was`);
+    }
+    return Object.fromEntries(Object.keys(one.next).map((partition) => [partition, before[partition] ?? 0]));
+  }
+
+  /** Throws what `advance` throws, and writes nothing. */
+  async requireOpen(): Promise<void> {
+    const { names } = this.catalog;
+    const alias = names.writer(names.progress(this.generation));
+    try {
+      await this.es.request('GET', `/_alias/${alias}`);
+    } catch (error) {
+      if (!isMissing(error)) throw error;
+      await this.explain();
+    }
+  }
+
+  private async writeQueued(): Promise<Nexts> {
+    if (performance.now() < this.contendedUntil) await delay(Math.random() * YIELD_MS);
+    const queued = this.queue.splice(0);
+    for (let attempt = 0; attempt < MOST_ATTEMPTS; attempt += 1) {
+      if (attempt > 0) this.contendedUntil = performance.now() + CONTENDED_MS;
+      const { value, version } = await this.thatReaches(queued);
+      const wanted = queued.filter(({ from }) => isReached(from, value)).reduce(later, value);
+      if (wanted === value) await this.requireOpen();
+      if (wanted === value || (await this.replace(wanted, version))) return value;
+    }
+    throw new ElasticsearchFault('others kept writing the progress of the read model', 409, 'progress_contended');
+  }
+
+  /** What is known to be stored; where that is not as far as somebody says, others may have written since. */
+  private async thatReaches(queued: readonly Advance[]): Promise<Stored> {
+    const { known } = this;
+    return known && queued.every(({ from }) => isReached(from, known.value)) ? known : this.stored();
+  }
+
+  /** Whether it was written; where it was not, what is known now is what is there. */
+  private async replace(value: Nexts, over: Version): Promise<boolean> {
+    const { names } = this.catalog;
+    try {
+      const alias = names.writer(names.progress(this.generation));
+      const version = await writeState(this.es, alias, 'progress', value, over);
+      if (version) this.known = { value, version };
+      else await this.read();
+      return version !== undefined;
+    } catch (error) {
+      if (!isMissing(error)) throw error;
+      await this.explain();
+      return false;
+    }
+  }
+
+  private async stored(): Promise<Stored> {
+    const { names } = this.catalog;
+    try {
+      return await readState(this.es, names.progress(this.generation), 'progress');
+    } catch (error) {
+      if (!isMissing(error)) throw error;
+      throw new GenerationLost(`generation ${this.generation} of the read model is not there any more`);
+    }
+  }
+
+  /** The alias for writing is not there: throws why, or sees to it that it is there again. */
+  private async explain(): Promise<void> {
+    const { names } = this.catalog;
+    const index = names.progress(this.generation);
+    const { aliases, isLive } = await this.catalog.require(this.generation);
+    if (aliases.includes(names.writer(index))) return;
+    const seals = aliases.filter((alias) => names.sealedUntil(this.generation, alias) !== undefined);
+    if (!isLive || seals.length === 0) throw new GenerationLost(`generation ${this.generation} is live no more`);
+    if (seals.some((seal) => (names.sealedUntil(this.generation, seal) ?? 0) > this.clock.now())) {
+      throw new GenerationSealed(`generation ${this.generation} of the read model is about to be replaced`);
+    }
+    const lapse = [...seals.map((drop) => ({ drop, on: index })), { add: names.writer(index), on: index }];
+    // Where a seal is gone already somebody else was first: the next attempt shows with what end.
+    await this.catalog.change(lapse).catch((error) => (isMissing(error) ? undefined : Promise.reject(error)));
+  }
+}
+
+interface Stored {
+  readonly value: Nexts;
+  readonly version: Version;
+}
+
+interface Advance {
+  readonly next: Nexts;
+  /** Where these partitions must stand at least. */
+  readonly from: Nexts;
+}
+
+function isReached(from: Nexts, stored: Nexts): boolean {
+  return Object.entries(from).every(([partition, offset]) => (stored[partition] ?? 0) >= offset);
+}
+
+/** The one itself where the other has nothing later. */
+function later(one: Nexts, { next }: Advance): Nexts {
+  const ahead = Object.entries(next).filter(([partition, next]) => (one[partition] ?? -1) < next);
+  return ahead.length === 0 ? one : { ...one, ...Object.fromEntries(ahead) };
+}

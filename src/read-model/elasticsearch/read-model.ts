@@ -1,0 +1,273 @@
+import type { Logger } from 'pino';
+import { ControlError } from '../../contract/errors.js';
+import { type Offsets, type Topic } from '../../event-log/event-log.js';
+import { type Clock, systemClock } from '../../platform/clock.js';
+import { StoreUnusable } from '../../platform/store-unusable.js';
+import type { Document, Outcome, StoredDocument, Write } from '../document.js';
+import { isAdded, KINDS_VERSION, type KindName, neededBy } from '../kinds.js';
+import {
+  GenerationLost,
+  KEEP_ALL,
+  type NextGeneration,
+  type Progress,
+  type ReadModel,
+  type Retention,
+  type ScanRange,
+  type StrayPage,
+  type StrayRange,
+} from '../read-model.js';
+import type { Filter, LastPage, LastQuery, Page, SearchQuery } from '../search.js';
+import { Catalog } from './catalog.js';
+import { Elasticsearch, type ElasticsearchConnection, ElasticsearchFault, isFault, steadyRead } from './client.js';
+import { ElasticsearchGeneration } from './generation.js';
+import { isUsable, unusable } from './identity.js';
+import { type Identity, kindsIn, MAPPING_VERSION } from './mapping.js';
+import { Names } from './names.js';
+import { Succession } from './next.js';
+import { checkBounds } from './query.js';
+import { lastReceived, searchReceived } from './received.js';
+import { countByValue, getDocument, type Reader, searchByField } from './search.js';
+import { Served } from './served.js';
+import { type Nexts, nextsOf } from './state.js';
+
+export interface ElasticsearchReadModelOptions extends ElasticsearchConnection {
+  /** The name of every index and alias begins with it, so that several services can share a cluster. */
+  readonly indexPrefix?: string;
+  /** The log that the documents come from. */
+  readonly logId: string;
+  /**
+   * How far that log is. A read model that is made anew, because there is none, is not read before it has come so far.
+   * Absent: it is read at once.
+   */
+  readonly head?: (topic: Topic) => Promise<Offsets>;
+  readonly retention?: Retention;
+  /** Primary shards of each month made from now on. */
+  readonly shards?: number;
+  readonly replicas?: number;
+  /**
+   * Opens also where the live generation cannot be used because it was made from another log or by another version: then
+   * everything but `begin` and `close` throws `StoreUnusable`, until a generation begun here is promoted.
+   */
+  readonly forRebuild?: boolean;
+  readonly logger: Logger;
+  readonly clock?: Clock;
+}
+
+/** Whoever waits for Elasticsearch tries again soon, and wants to know why not yet. */
+const OPEN_MS = 5_000;
+
+const MOST_ATTEMPTS = 20;
+
+/** The topics that the documents come from. */
+const PROJECTED: readonly Topic[] = ['audit', 'control'];
+
+const DEFAULTS = { indexPrefix: 'control-', shards: 1, replicas: 1, retention: KEEP_ALL, clock: systemClock };
+
+/** The read model in Elasticsearch, shared by any number of processes. */
+export class ElasticsearchReadModel implements ReadModel {
+  /** A refresh makes a segment of every index that was written to: cheap ten times a second, not a thousand. */
+  static readonly refreshMs = { waited: 100, idle: 1_000 };
+  readonly refreshMs = ElasticsearchReadModel.refreshMs;
+
+  /**
+   * Rejects soon with a `ControlError` where Elasticsearch is not there yet, or does not let it in. Throws `StoreUnusable`
+   * where what is live cannot be used.
+   */
+  static async open(options: ElasticsearchReadModelOptions): Promise<ElasticsearchReadModel> {
+    const { logId, shards, replicas, indexPrefix, retention, clock } = { ...DEFAULTS, ...options };
+    const es = new Elasticsearch(options);
+    const identity = { logId, version: MAPPING_VERSION };
+    const catalog = new Catalog(es, new Names(indexPrefix), identity, { shards, replicas }, clock);
+    const reader = { es, catalog, retention, served: new Served(catalog) };
+    const model = new ElasticsearchReadModel(reader, options, clock);
+    try {
+      await model.adopt(OPEN_MS);
+      return model;
+    } catch (error) {
+      if (options.forRebuild && error instanceof StoreUnusable) return model;
+      await es.close();
+      throw isFault(error) ? new ControlError('read_model_unavailable', error.message, {}, { cause: error }) : error;
+    }
+  }
+
+  private current: ElasticsearchGeneration | undefined;
+  /** The version of the kinds that the live generation was made with, when this process last looked. */
+  private kinds = KINDS_VERSION;
+  private unusable: StoreUnusable | undefined;
+  private readonly lost = new WeakSet<ElasticsearchGeneration>();
+
+  private constructor(
+    private readonly reader: Reader,
+    private readonly options: ElasticsearchReadModelOptions,
+    private readonly clock: Clock,
+  ) {}
+
+  async get(kind: KindName, org: string, id: string): Promise<Document | undefined> {
+    this.usable();
+    return steadyRead(() => getDocument(this.reader, kind, org, id));
+  }
+
+  async search(kind: KindName, query: SearchQuery): Promise<Page> {
+    this.usable();
+    checkBounds(query);
+    await this.requireFields(query.filters);
+    return steadyRead(() => (query.order === 'received' ? searchReceived : searchByField)(this.reader, kind, query));
+  }
+
+  async last(kind: KindName, query: LastQuery): Promise<LastPage> {
+    this.usable();
+    await this.requireFields(query.filters);
+    return steadyRead(() => lastReceived(this.reader, kind, query));
+  }
+
+  async count(kind: KindName, org: string): Promise<ReadonlyMap<string, number>> {
+    this.usable();
+    return steadyRead(() => countByValue(this.reader, kind, org));
+  }
+
+  async apply(topic: Topic, writes: readonly Write[], progress: Offsets, from?: Offsets): Promise<Outcome[]> {
+    return this.written((generation) => generation.apply(topic, writes, progress, from));
+  }
+
+  /** From now on this process writes to what is live; where nothing is any more, an empty generation is made. */
+  async progress(topic: Topic): Promise<Progress> {
+    for (let attempt = 1; ; attempt += 1) {
+      await this.adopt();
+      try {
+        return await this.written((generation) => generation.progress(topic));
+      } catch (error) {
+        if (!(error instanceof GenerationLost) || attempt === MOST_ATTEMPTS) throw error;
+      }
+    }
+  }
+
+  async refresh(): Promise<number> {
+    return this.written((generation) => generation.refresh());
+  }
+
+  async sweep(signal: AbortSignal): Promise<number> {
+    return this.written((generation) => generation.sweep(signal));
+  }
+
+  async scan(kind: KindName, range: ScanRange): Promise<readonly StoredDocument[]> {
+    return this.usable().scan(kind, range);
+  }
+
+  async strays(kind: KindName, ends: Readonly<Partial<Record<Topic, Offsets>>>, range: StrayRange): Promise<StrayPage> {
+    return this.usable().strays(kind, ends, range);
+  }
+
+  async overwrite(write: Write): Promise<void> {
+    return this.written((generation) => generation.overwrite(write));
+  }
+
+  async remove(kind: KindName, document: StoredDocument): Promise<void> {
+    return this.written((generation) => generation.remove(kind, document));
+  }
+
+  async begin(): Promise<NextGeneration> {
+    const { es, catalog } = this.reader;
+    const number = await catalog.create((this.current?.number ?? 0) + 1);
+    await catalog.deleteLeftovers(number);
+    const next = new ElasticsearchGeneration(this.reader, number, false, this.clock);
+    const succession = new Succession(es, catalog, number, this.clock);
+    return Object.assign(next, {
+      seal: (leaseMs: number) => succession.sealLive(leaseMs),
+      promote: async () => {
+        await succession.promote();
+        next.end();
+        await this.adopt();
+      },
+      discard: async () => {
+        next.end();
+        await catalog.discard(number);
+      },
+    });
+  }
+
+  async close(): Promise<void> {
+    await this.reader.es.close();
+  }
+
+  /** Whether an earlier version made the live generation: it serves until a new one is filled, with fewer filters. */
+  get isOutdated(): boolean {
+    return this.kinds < KINDS_VERSION;
+  }
+
+  /**
+   * Rejects filters by what the live generation does not index: it would find nothing. Looks each time, because another
+   * process may have filled a new generation, or one of the earlier version made an empty one after a loss.
+   */
+  private async requireFields(filters: readonly Filter[]): Promise<void> {
+    const lacking = (kinds: number) => filters.find(({ field }) => neededBy(field) > kinds);
+    if (!filters.some(({ field }) => isAdded(field))) return;
+    await steadyRead(() => this.adopt());
+    const filter = lacking(this.kinds);
+    if (!filter) return;
+    const message = `the read model is being filled anew and cannot filter by ${filter.field} yet; list without it, or retry later`;
+    throw new ControlError('read_model_unavailable', message);
+  }
+
+  /** What is known of a generation that turns out to be lost is forgotten, also where one of the same number is there. */
+  private async written<Result>(work: (generation: ElasticsearchGeneration) => Promise<Result>): Promise<Result> {
+    const generation = this.usable();
+    try {
+      return await work(generation);
+    } catch (error) {
+      if (error instanceof GenerationLost) this.lost.add(generation);
+      throw error;
+    }
+  }
+
+  private usable(): ElasticsearchGeneration {
+    if (this.current) return this.current;
+    throw this.unusable ?? new Error('the read model is not open');
+  }
+
+  /** The live generation, made where there is none. Throws `StoreUnusable` where it was made from something else. */
+  private async adopt(timeoutMs?: number): Promise<ElasticsearchGeneration> {
+    const { catalog } = this.reader;
+    for (let attempt = 0; attempt < MOST_ATTEMPTS; attempt += 1) {
+      const live = await catalog.liveIdentity(timeoutMs);
+      if (!live) await this.createFirst();
+      else if (isUsable(live.identity, catalog.identity)) return this.switchTo(live.generation, live.identity.version);
+      else throw this.refuse(live.identity);
+    }
+    throw new ElasticsearchFault('the read model could not be made in Elasticsearch', 409, 'first_contended');
+  }
+
+  private async createFirst(): Promise<void> {
+    const { catalog } = this.reader;
+    const goal = await this.ends();
+    const number = await catalog.create((this.current?.number ?? 0) + 1, goal);
+    if (await catalog.promoteFirst(number, Object.keys(goal).length > 0)) {
+      this.options.logger.warn(
+        { generation: number },
+        'there is no read model in Elasticsearch: it is filled from the log',
+      );
+    } else await catalog.discard(number);
+  }
+
+  /** How far the log is in each partition that has anything. */
+  private async ends(): Promise<Nexts> {
+    const { head } = this.options;
+    if (!head) return {};
+    const ends = await Promise.all(PROJECTED.map(async (topic) => Object.entries(nextsOf(topic, await head(topic)))));
+    return Object.fromEntries(ends.flat().filter(([, next]) => next > 0));
+  }
+
+  private switchTo(generation: number, version?: string): ElasticsearchGeneration {
+    this.kinds = kindsIn(version) ?? KINDS_VERSION;
+    if (this.current?.number === generation && !this.lost.has(this.current)) return this.current;
+    this.current = new ElasticsearchGeneration(this.reader, generation, true, this.clock);
+    this.unusable = undefined;
+    return this.current;
+  }
+
+  private refuse(found: Partial<Identity>): StoreUnusable {
+    const { indexPrefix } = { ...DEFAULTS, ...this.options };
+    this.current = undefined;
+    this.unusable = unusable(indexPrefix, found, this.reader.catalog.identity);
+    return this.unusable;
+  }
+}

@@ -1,0 +1,101 @@
+import { expires } from '../expiry-class.js';
+import { KIND_NAMES, type KindName } from '../kinds.js';
+import type { Retention } from '../read-model.js';
+import type { Target } from './apply.js';
+import { bulk } from './bulk.js';
+import { expiredBefore, type Hit, type Query, searchIn } from './query.js';
+
+/** How many documents of which index. */
+type Removed = ReadonlyMap<string, number>;
+
+/** So many conditions are looked for at once. */
+const CONDITIONS = 100;
+
+/** So many organizations stand in one condition. */
+const ORGANIZATIONS = 1000;
+
+/** So many documents are removed at once. */
+const SLICE = 1000;
+
+/**
+ * Removes the expired documents that are searchable, and the pointers to them, each only in the version that was found:
+ * what took its place meanwhile stays. Ends early when the signal aborts. Answers how many documents it removed from
+ * which indices.
+ */
+export async function sweepDocuments(target: Target, retention: Retention, signal: AbortSignal): Promise<Removed> {
+  const removed = new Map<string, number>();
+  for (const kind of KIND_NAMES) {
+    if (!expires(kind)) continue;
+    const conditions = conditionsOf(kind, retention);
+    if (conditions.length > 0) await target.es.request('POST', `/${target.names.keys(target.generation)}/_refresh`);
+    for (let start = 0; start < conditions.length; start += CONDITIONS) {
+      await sweepMatching(target, kind, conditions.slice(start, start + CONDITIONS), signal, removed);
+    }
+  }
+  return removed;
+}
+
+/** One for all organizations that have the same classes with the same limit, as most have by default. */
+function conditionsOf(kind: KindName, retention: Retention): Query[] {
+  const groups = new Map<string, { readonly orgs: string[]; readonly expired: Query }>();
+  for (const org of retention.orgs(kind)) {
+    const limits = [...retention.limits(kind, org)].filter(([, limit]) => limit > 0);
+    for (const [limit, entries] of Map.groupBy(limits, ([, limit]) => limit)) {
+      const classes = entries.map(([name]) => name);
+      const key = JSON.stringify([limit, ...classes]);
+      const group = groups.get(key) ?? { orgs: [], expired: expiredBefore(kind, classes, limit) };
+      groups.set(key, group);
+      group.orgs.push(org);
+    }
+  }
+  return [...groups.values()].flatMap(({ orgs, expired }) =>
+    slices(orgs, ORGANIZATIONS).map((some) => ({ bool: { filter: [{ terms: { org: some } }, expired] } })),
+  );
+}
+
+function slices<Item>(items: readonly Item[], size: number): Item[][] {
+  return Array.from({ length: Math.ceil(items.length / size) }, (_, n) => items.slice(n * size, (n + 1) * size));
+}
+
+async function sweepMatching(
+  target: Target,
+  kind: KindName,
+  should: readonly Query[],
+  signal: AbortSignal,
+  removed: Map<string, number>,
+): Promise<void> {
+  const { es, names, generation } = target;
+  const indices = `${names.documents(generation, kind)},${names.keys(generation)}`;
+  let last: Hit | undefined;
+  while (!signal.aborted) {
+    const { hits } = await searchIn(es, indices, {
+      query: { bool: { should, minimum_should_match: 1 } },
+      sort: [{ time: 'asc' }, { id: 'asc' }, { _index: 'asc' }],
+      size: SLICE,
+      _source: false,
+      seq_no_primary_term: true,
+      ...(last?.sort && { search_after: last.sort }),
+    });
+    await removeAll(target, hits, removed);
+    last = hits.at(-1);
+    if (hits.length < SLICE) break;
+  }
+}
+
+async function removeAll(
+  { es, names, generation }: Target,
+  hits: readonly Hit[],
+  removed: Map<string, number>,
+): Promise<void> {
+  const results = await bulk(
+    es,
+    names,
+    hits.map(({ _index, _id, _seq_no = -1, _primary_term = 0 }) => {
+      return { op: 'remove', index: _index, id: _id, over: { seqNo: _seq_no, primaryTerm: _primary_term } };
+    }),
+  );
+  for (const [at, { _index }] of hits.entries()) {
+    if (results[at] !== 'done' || _index === names.keys(generation)) continue;
+    removed.set(_index, (removed.get(_index) ?? 0) + 1);
+  }
+}

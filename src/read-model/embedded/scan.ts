@@ -1,0 +1,114 @@
+import type { DatabaseSync } from 'node:sqlite';
+import { setImmediate as turn } from 'node:timers/promises';
+import type { Offsets, Topic } from '../../event-log/event-log.js';
+import type { StoredDocument } from '../document.js';
+import type { KindName } from '../kinds.js';
+import type { ScanRange, StrayPage, StrayRange } from '../read-model.js';
+import { isAtPlace, placeOf, type Row, rowReader, shardOf, storedOf } from './row.js';
+
+/** The organizations of a kind, each found by one step in an index: there are far fewer of them than rows. */
+function orgsOf(kind: KindName): string {
+  return `WITH RECURSIVE orgs (org) AS (SELECT min(org) FROM "${kind}" UNION ALL
+    SELECT (SELECT min(org) FROM "${kind}" WHERE org > orgs.org) FROM orgs WHERE orgs.org IS NOT NULL)`;
+}
+
+/** All of it is in the index. */
+const PLACE = 'k.rowid AS rowid, k.org AS org, k.shard AS shard, k."offset" AS "offset", k.ordinal AS ordinal';
+
+export function scanRows(db: DatabaseSync, kind: KindName, range: ScanRange): StoredDocument[] {
+  const { from, to, after, limit } = range;
+  checkLimit(limit);
+  const select = db.prepare(`${orgsOf(kind)} SELECT ${PLACE} FROM orgs CROSS JOIN "${kind}" AS k
+    WHERE k.org = orgs.org AND k.shard = ? AND k."offset" >= ? AND k."offset" < ?
+    AND (k."offset", k.ordinal, k.rowid) > (?, ?, ?) ORDER BY k."offset", k.ordinal, k.rowid LIMIT ?`);
+  const behind = after ? [after.place.offset, after.place.ordinal, Number(after.location)] : [-1, 0, 0];
+  const found: Row[] = [];
+  let start = Math.max(from, after?.place.offset ?? 0);
+  // Offsets are dense, so a page is mostly found in a part of the range as wide as the page; only that much is sorted.
+  for (let width = limit; start < to && found.length < limit; width *= 2) {
+    const end = Math.min(start + width, to);
+    found.push(...select.all(shardOf(range), start, end, ...behind, limit - found.length));
+    start = end;
+  }
+  const read = rowReader(db, kind);
+  return found.map((indexed) => stored(kind, indexed, read));
+}
+
+/** Where a page of strays ended, as the index has it. */
+interface StrayEnd {
+  readonly org: string;
+  readonly shard: string;
+  readonly row: readonly [offset: number, ordinal: number, rowid: number];
+}
+
+const FIRST: StrayEnd = { org: '', shard: '', row: [Number.MIN_SAFE_INTEGER, 0, 0] };
+
+/** Undefined when the database was closed meanwhile. */
+export async function strayRows(
+  db: DatabaseSync,
+  kind: KindName,
+  ends: Readonly<Partial<Record<Topic, Offsets>>>,
+  { limit, after }: StrayRange,
+): Promise<StrayPage | undefined> {
+  checkLimit(limit);
+  const start: StrayEnd = after === undefined ? FIRST : JSON.parse(after);
+  const found: Row[] = [];
+  for (const row of db.prepare(`${orgsOf(kind)} SELECT org FROM orgs WHERE org >= ?`).all(start.org)) {
+    await turn();
+    if (!db.isOpen) return undefined;
+    const org = String(row.org);
+    found.push(...straysOf(db, kind, ends, org === start.org ? start : { ...FIRST, org }, limit - found.length));
+    if (found.length >= limit) break;
+  }
+  const read = rowReader(db, kind);
+  const documents = found.map((indexed) => stored(kind, indexed, read));
+  const last = found.length === limit ? found.at(-1) : undefined;
+  return { documents, ...(last && { next: JSON.stringify(endAt(last)) }) };
+}
+
+function endAt({ org, shard, offset, ordinal, rowid }: Row): StrayEnd {
+  return { org: String(org), shard: String(shard), row: [Number(offset), Number(ordinal), Number(rowid)] };
+}
+
+/** Those of one organization, from where a page of it ended. */
+function straysOf(
+  db: DatabaseSync,
+  kind: KindName,
+  ends: Readonly<Partial<Record<Topic, Offsets>>>,
+  { org, shard: firstShard, row: firstRow }: StrayEnd,
+  limit: number,
+): Row[] {
+  const shardThat = (comes: string) =>
+    db.prepare(`SELECT shard FROM "${kind}" WHERE org = ? AND shard ${comes} ? ORDER BY shard LIMIT 1`);
+  const rowsThat = (are: string) =>
+    db.prepare(
+      `SELECT ${PLACE} FROM "${kind}" AS k WHERE k.org = ? AND k.shard = ? AND k."offset" ${are} ?
+       AND (k."offset", k.ordinal, k.rowid) > (?, ?, ?) ORDER BY k."offset", k.ordinal, k.rowid LIMIT ?`,
+    );
+  const [from, next] = [shardThat('>='), shardThat('>')];
+  const [earlier, later] = [rowsThat('<'), rowsThat('>=')];
+  const found: Row[] = [];
+  for (let row = from.get(org, firstShard); row && found.length < limit; row = next.get(org, String(row.shard))) {
+    const shard = String(row.shard);
+    const { topic, partition } = placeOf(row);
+    const end = ends[topic] && (ends[topic][partition] ?? 0);
+    if (end === undefined) continue;
+    const behind = shard === firstShard ? firstRow : FIRST.row;
+    found.push(...earlier.all(org, shard, 0, ...behind, limit - found.length));
+    found.push(...later.all(org, shard, end, ...behind, limit - found.length));
+  }
+  return found;
+}
+
+function checkLimit(limit: number): void {
+  if (!Number.isInteger(limit) || limit < 1 || limit > 1000) throw new Error('1 to 1000 documents at once');
+}
+
+/** A damaged row may say that it stands elsewhere; it is told where it was found, so that a scan goes on behind it. */
+function stored(kind: KindName, indexed: Row, read: (rowid: number) => Row | undefined): StoredDocument {
+  const row = read(Number(indexed.rowid)) ?? {};
+  const document = storedOf(kind, String(indexed.rowid), { ...indexed, ...row });
+  const place = { ...placeOf(indexed), time: document.place.time };
+  const misplaced = document.misplaced || row.org !== indexed.org || !isAtPlace(row, place);
+  return { ...document, place, misplaced };
+}
