@@ -1,6 +1,6 @@
-import fc from 'fast-check';
 import { parseJsonText } from '../../src/http/json/parse.js';
 import { canonicalJson } from '../../src/model/canonical-json.js';
+import fc from '../support/fast-check.js';
 import { jsonObject, jsonValue, seeded, spelled } from './arbitraries.js';
 
 /** The same value with the members of every object in another order. */

@@ -1,7 +1,7 @@
-import fc from 'fast-check';
 import { ControlError } from '../../src/contract/errors.js';
 import { findDuplicateName } from '../../src/http/json/duplicates.js';
 import { exactNumbers, parseJsonText } from '../../src/http/json/parse.js';
+import fc from '../support/fast-check.js';
 import { jsonValue, seeded, spelled, unicode } from './arbitraries.js';
 
 function refusal(text: string): ControlError | undefined {
