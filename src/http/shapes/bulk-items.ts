@@ -28,7 +28,7 @@ export interface BulkBody {
  * is parsed, for one that has too many.
  */
 export function* bulkItems({ type, bytes }: BulkBody, now: number): Steps<BulkItem[]> {
-  const texts = type === 'json' ? arrayItems(bytes, BULK_ITEMS + 1) : yield* linesOf(bytes, BULK_ITEMS + 1);
+  const texts = yield* (type === 'json' ? arrayItems : linesOf)(bytes, BULK_ITEMS + 1);
   if (!texts) {
     // Why it is no JSON is told of what a person may have written.
     if (bytes.length <= EVENT_BYTES) parseJson(bytes);
