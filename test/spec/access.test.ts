@@ -1,4 +1,3 @@
-import fc from 'fast-check';
 import { linkTo } from '../../src/contract/links.js';
 import { emptyFold, foldRecord, readFold } from '../../src/control/fold.js';
 import { AccessRules, namesWithin, type PermissionReport, principalOf } from '../../src/model/access.js';
@@ -15,6 +14,7 @@ import {
 import { decideCreatePolicy, type PolicyDocument } from '../../src/model/policy.js';
 import { groupStream } from '../../src/model/streams.js';
 import { decideEditUser } from '../../src/model/user.js';
+import fc from '../support/fast-check.js';
 import { at, recordOf } from './decider.js';
 import { account, key, ORG, occasion, org, past, stateAfter, user } from './past.js';
 

@@ -1,4 +1,3 @@
-import fc from 'fast-check';
 import { emptyFold, foldRecord, forgetState, readFold, trackedRead, versionOf } from '../../src/control/fold.js';
 import { imageOf, restoreFold } from '../../src/control/fold-image.js';
 import { KNOWN_MS } from '../../src/control/known-commands.js';
@@ -8,6 +7,7 @@ import type { KeyState } from '../../src/model/key.js';
 import { decideCreateOrg } from '../../src/model/org.js';
 import { readAfter } from '../../src/model/state-after.js';
 import { keyStream } from '../../src/model/streams.js';
+import fc from '../support/fast-check.js';
 import { at, recordOf } from './decider.js';
 import { account, group, key, ORG, occasion, org, past, stateAfter } from './past.js';
 

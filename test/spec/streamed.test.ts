@@ -1,5 +1,5 @@
-import fc from 'fast-check';
 import { pieces } from '../../src/http/server/streamed.js';
+import fc from '../support/fast-check.js';
 
 const MOST = 64 * 1024;
 
