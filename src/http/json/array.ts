@@ -54,5 +54,5 @@ export function skipSpace(bytes: Buffer, index: number): number {
 }
 
 function malformed(at: number): ControlError {
-  return new ControlError('malformed_json', `the body is not JSON: it goes wrong at byte ${at}`, { at });
+  return new ControlError('malformed_json', `the body is not valid JSON: the fault is at byte ${at}`, { at });
 }

@@ -29,7 +29,7 @@ interface Scan {
  * with the places.
  */
 export function parseJson(bytes: Buffer, maxDepth = MAX_DEPTH): JsonDocument {
-  if (!isUtf8(bytes)) throw new ControlError('malformed_json', 'the body is not UTF-8');
+  if (!isUtf8(bytes)) throw new ControlError('malformed_json', 'the body is not valid UTF-8');
   return parseJsonText(bytes.toString(), maxDepth);
 }
 
@@ -39,7 +39,7 @@ export function parseJsonText(text: string, maxDepth = MAX_DEPTH): JsonDocument 
   const value = parseText(text, scan.longNumber);
   if (countMembers(value) !== scan.members) {
     const pointer = findDuplicateName(text);
-    throw new ControlError('malformed_json', `the name at ${pointer} stands twice in its object`, { pointer });
+    throw new ControlError('malformed_json', `duplicate member ${pointer}`, { pointer });
   }
   if (text.includes('__proto__') || text.includes('\\u')) refuseNames(value);
   if (scan.surrogateEscape) refuseLoneSurrogates(value);
@@ -47,7 +47,7 @@ export function parseJsonText(text: string, maxDepth = MAX_DEPTH): JsonDocument 
 }
 
 export function tooDeep(depth: number, most: number): ControlError {
-  return new ControlError('malformed_json', `the body nests ${depth} deep; at most ${most} is taken`);
+  return new ControlError('malformed_json', `the body is nested ${depth} levels deep; the limit is ${most}`);
 }
 
 /** JSON pointers of the numbers that a double cannot hold. */
@@ -62,7 +62,7 @@ function parseText(text: string, longNumber: boolean): unknown {
     // V8's message quotes the text; the place alone is enough, and quotes nobody.
     const place = /position (\d+)/.exec((error as Error).message)?.[1];
     const at = place === undefined ? { at: text.length } : { at: Number(place) };
-    throw new ControlError('malformed_json', `the body is not JSON: it goes wrong at character ${at.at}`, at);
+    throw new ControlError('malformed_json', `the body is not valid JSON: the fault is at character ${at.at}`, at);
   }
 }
 
@@ -161,7 +161,9 @@ function countMembers(value: unknown): number {
 function refuseNames(value: unknown): void {
   const pointers = pointersWhere(value, (_leaf, name) => name === '__proto__');
   if (pointers.length === 0) return;
-  throw validationFailed(pointers.map((pointer) => ({ pointer, reason: 'a member may not be named __proto__' })));
+  throw validationFailed(
+    pointers.map((pointer) => ({ pointer, reason: 'is named __proto__, which is not allowed; rename the member' })),
+  );
 }
 
 function refuseLoneSurrogates(value: unknown): void {
@@ -170,7 +172,7 @@ function refuseLoneSurrogates(value: unknown): void {
     (leaf, name) => (typeof leaf === 'string' && !leaf.isWellFormed()) || !name.isWellFormed(),
   );
   if (pointers.length === 0) return;
-  const reason = 'has half of a surrogate pair, which is no Unicode character';
+  const reason = 'contains half of a surrogate pair, which is not a Unicode character';
   throw validationFailed(pointers.map((pointer) => ({ pointer: pointer.toWellFormed(), reason })));
 }
 
