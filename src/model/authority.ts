@@ -53,7 +53,7 @@ export function judge(authority: Authority, read: Read, rules: () => AccessRules
   const principal = principalOf(read, authority.keyHash, now);
   if (!principal) return { refused: INVALID_KEY, reach: 'all' };
   const { org, needs } = authority;
-  if (principal.org !== org) return { principal, refused: outsider(principal, org), reach: 'all' };
+  if (principal.org !== org) return { principal, refused: outsider(principal), reach: 'all' };
   let first: Reach | undefined;
   for (const need of needs) {
     const reach = rules().reach(principal.link, need.kind, need.permission);
@@ -68,9 +68,9 @@ export const INVALID_KEY: Refused = {
   message: 'the key is unknown, expired or revoked; log in again with `svc login`, or send another key',
 };
 
-/** The same text whether the organization exists or not. */
-export function outsider({ org, link }: Principal, other: string): Refused {
-  const message = `${nameOf(link)} of ${org} has no access to organization ${other}; use a key of that organization`;
+/** The same bytes for every other organization, whether it exists or not. */
+function outsider({ org, link }: Principal): Refused {
+  const message = `${nameOf(link)} belongs to organization ${org}; use a key of the organization in the path`;
   return { code: 'forbidden', message };
 }
 
