@@ -1,3 +1,8 @@
+import { LIMITS } from './limits.js';
+
+const [KIB, MIB] = [1024, 1024 * 1024];
+const numeral = (value: number): string => String(value).replace(/\B(?=(\d{3})+$)/g, ',');
+
 /**
  * The error catalogue: every error a caller can see has one code here. The HTTP status of a code is assigned in
  * `http/statuses.ts`; `docs/errors.md` is generated from both.
@@ -8,7 +13,7 @@ export const ERRORS = {
     remedy: 'Correct every fault in `details.fields`. Each has a JSON pointer to its field, and the reason.',
   },
   malformed_json: {
-    when: 'The body is not valid JSON in UTF-8, has a duplicate member, or is nested deeper than 32 levels.',
+    when: `The body is not valid JSON in UTF-8, has a duplicate member, or is nested deeper than ${LIMITS.depth} levels.`,
     remedy: 'Send one JSON document (RFC 8259) with unique member names. `details` has the position of the fault.',
   },
   invalid_cursor: {
@@ -16,7 +21,7 @@ export const ERRORS = {
     remedy: 'Use the `next` link unchanged, or start again without `cursor`.',
   },
   page_too_deep: {
-    when: '`page` and `pageSize` go beyond the first 10,000 events.',
+    when: `\`page\` and \`pageSize\` go beyond the first ${numeral(LIMITS.pagedEvents)} events.`,
     remedy: 'Follow the `next` links. They have no depth limit.',
   },
   builtin_tag: {
@@ -64,7 +69,7 @@ export const ERRORS = {
     remedy: 'Use a new key for a new request. Repeat the first body to get the first response.',
   },
   payload_too_large: {
-    when: 'The body exceeds 256 KiB (one event), or 8 MiB or 1,000 events (bulk), or a record exceeds the limit of the log.',
+    when: `The body exceeds ${LIMITS.bodyBytes / KIB} KiB (one event), or ${LIMITS.bulkBytes / MIB} MiB or ${numeral(LIMITS.bulkEvents)} events (bulk), or a record exceeds the limit of the log.`,
     remedy: 'Send smaller events, or fewer at once.',
   },
   uri_too_long: {

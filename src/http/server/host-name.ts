@@ -1,7 +1,5 @@
 import { domainToASCII, domainToUnicode } from 'node:url';
-
-export const LONGEST_HOST_NAME = 253;
-const LONGEST_LABEL = 63;
+import { LIMITS } from '../../contract/limits.js';
 
 /**
  * What keeps a text from being the name of a domain: a fully qualified host name (RFC 1123) in lower case, without the
@@ -25,7 +23,7 @@ export function hostNameFault(name: string): string | undefined {
 
 function labelFault(label: string): string | undefined {
   if (label === '') return 'must not have an empty label';
-  if (label.length > LONGEST_LABEL) return `must have labels of at most ${LONGEST_LABEL} characters`;
+  if (label.length > LIMITS.hostLabel) return `must have labels of at most ${LIMITS.hostLabel} characters`;
   if (!/^[a-z0-9-]+$/.test(label)) return 'must have only letters, digits and hyphens in its labels';
   if (label.startsWith('-') || label.endsWith('-')) return 'must not have labels that begin or end with a hyphen';
   if (label.startsWith('xn--') && !isALabel(label)) return `has the label ${label}, which is not a valid A-label`;

@@ -1,20 +1,20 @@
-import { IsFlag, IsText, IsTexts, IsWhole, Optional } from './shape.js';
-
-const OFFSET = { min: 0, max: Number.MAX_SAFE_INTEGER };
+import { IsBoolean, IsInt, Max, Min } from 'class-validator';
+import { LIMITS, PAGE_SIZE_PATTERN } from '../../contract/limits.js';
+import { IsText, IsTexts, Optional } from './shape.js';
 
 /** Which part of the log the read model is compared with. */
 export class ReconcileDto {
-  @Optional() @IsFlag() repair?: boolean;
+  @Optional() @IsBoolean() repair?: boolean;
   @Optional() @IsText({ pattern: '^(audit|control)$' }) topic?: 'audit' | 'control';
-  @Optional() @IsWhole({ min: 0, max: 1_000_000 }) partition?: number;
+  @Optional() @IsInt() @Min(0) @Max(1_000_000) partition?: number;
   /** Offset, inclusive. */
-  @Optional() @IsWhole(OFFSET) from?: number;
+  @Optional() @IsInt() @Min(0) @Max(Number.MAX_SAFE_INTEGER) from?: number;
   /** Offset, exclusive. */
-  @Optional() @IsWhole(OFFSET) to?: number;
+  @Optional() @IsInt() @Min(0) @Max(Number.MAX_SAFE_INTEGER) to?: number;
 }
 
 export class DeadLetterListDto {
-  @Optional() @IsText({ pattern: '^([1-9][0-9]{0,2}|1000)$' }) limit?: string;
+  @Optional() @IsText({ pattern: PAGE_SIZE_PATTERN }) limit?: string;
   @Optional() @IsText({ min: 1, max: 1024 }) cursor?: string;
   /** Only those that were not replayed. */
   @Optional() @IsText({ pattern: '^(true|false)$' }) open?: 'true' | 'false';
@@ -24,6 +24,6 @@ export class DeadLetterListDto {
 
 export class ReplayDto {
   /** `topic/partition/offset` of each; by default all that were not replayed. */
-  @Optional() @IsTexts({ min: 1, max: 1_000, maxLength: 256 }) places?: string[];
-  @Optional() @IsFlag() force?: boolean;
+  @Optional() @IsTexts({ min: 1, max: LIMITS.page.most, maxLength: 256 }) places?: string[];
+  @Optional() @IsBoolean() force?: boolean;
 }
