@@ -211,12 +211,22 @@ function published(id: string, indexed: Indexed): Published {
       return { id, state: 'recorded' };
     case 'conflict':
       return {
-        error: new ControlError('idempotency_conflict', 'the Idempotency-Key was used before with another event', {
-          id,
-        }),
+        error: new ControlError(
+          'idempotency_conflict',
+          'the Idempotency-Key was already used for another event; use a new key',
+          {
+            id,
+          },
+        ),
       };
     case 'dead_lettered':
-      return { error: new ControlError('dead_lettered', 'the event is recorded but cannot be indexed', { id }) };
+      return {
+        error: new ControlError(
+          'dead_lettered',
+          'the event is recorded but cannot be indexed; report the request id to the operator',
+          { id },
+        ),
+      };
     // A repetition of what is there already has the same answer as the first.
     case 'duplicate':
     case 'searchable':

@@ -34,5 +34,5 @@ export function* arrayItems(bytes: Buffer, most = Number.POSITIVE_INFINITY): Ste
 }
 
 function malformed(at: number): ControlError {
-  return new ControlError('malformed_json', `the body is not JSON: it goes wrong at byte ${at}`, { at });
+  return new ControlError('malformed_json', `the body is not valid JSON: the fault is at byte ${at}`, { at });
 }

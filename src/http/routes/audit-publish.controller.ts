@@ -133,7 +133,9 @@ function bulkBodyOf(body: unknown): BulkBody {
 /** A key for the whole would have to stand for its items in this very sequence; each has its own instead. */
 function refuseIdempotencyKey(request: FastifyRequest): void {
   if (request.headers['idempotency-key'] === undefined) return;
-  throw validationFailed([{ pointer: 'header:Idempotency-Key', reason: 'is not taken here: give each item its own' }]);
+  throw validationFailed([
+    { pointer: 'header:Idempotency-Key', reason: 'is not accepted for a bulk; give each item its own idempotencyKey' },
+  ]);
 }
 
 function modeOf(request: FastifyRequest): 'sync' | 'async' {
