@@ -1,5 +1,3 @@
-import type { KindName } from '../contract/kinds.js';
-
 export interface ParsedLink {
   readonly org: string;
   readonly kind: string;
@@ -8,7 +6,7 @@ export interface ParsedLink {
 }
 
 /** A link is the resource's path on the API, its reference percent-encoded only where a path needs it. */
-export function linkTo(org: string, kind: KindName, ref: string): string {
+export function linkTo(org: string, kind: string, ref: string): string {
   return `/org/${org}/${kind}/${encodeURIComponent(ref).replaceAll('%40', '@')}`;
 }
 
@@ -23,4 +21,10 @@ export function parseLink(link: string): ParsedLink | undefined {
   } catch {
     return undefined;
   }
+}
+
+/** What people call the resource of a link: its kind and reference, such as `group/devs`. */
+export function nameOf(link: string): string {
+  const { kind, ref } = parseLink(link) ?? {};
+  return kind === undefined ? link : `${kind}/${ref}`;
 }

@@ -1,16 +1,18 @@
 import { evolveAuditContext } from '../model/auditctx.js';
 import { evolveAuthz } from '../model/authz.js';
-import { type ControlEvent, kindOfStream, type Read, type States, type StreamName } from '../model/control-events.js';
-import type { DomainState } from '../model/domain.js';
-import type { GroupState } from '../model/group.js';
-import type { InvitationState } from '../model/invitation.js';
+import {
+  type ControlEvent,
+  kindOfStream,
+  linksNamedIn,
+  type NamingKind,
+  type Read,
+  type States,
+  type StreamName,
+} from '../model/control-events.js';
 import { afterUse, evolveKey, type KeyState, type KeyUsed, keyOfUse } from '../model/key.js';
 import { evolveOrg } from '../model/org.js';
-import type { PolicyState } from '../model/policy.js';
 import { evolveResource } from '../model/resource.js';
 import { SentLetters } from '../model/sent-letters.js';
-import type { ServiceAccountState } from '../model/service-account.js';
-import type { UserState } from '../model/user.js';
 import { DigestTable } from './digest-table.js';
 import { KnownCommands, type LogPosition } from './known-commands.js';
 
@@ -54,6 +56,8 @@ export interface ControlFold {
    * principal. Never empty.
    */
   readonly families: Map<string, Set<StreamName>>;
+  /** By link: the groups that have it as a member and the policies that have it as a principal, in no order. */
+  readonly naming: Map<string, StreamName[]>;
   readonly commands: KnownCommands;
   /** The invitations of the last day. */
   readonly letters: SentLetters;
@@ -64,22 +68,18 @@ export function emptyFold(): ControlFold {
     streams: new Map(),
     deleted: new DigestTable(1),
     families: new Map(),
+    naming: new Map(),
     commands: new KnownCommands(),
     letters: new SentLetters(),
   };
 }
 
-const EVOLVE: {
-  readonly [Kind in keyof States]: (state: States[Kind] | undefined, event: never) => States[Kind] | undefined;
-} = {
+type Evolve = (state: never, event: never) => Stream['state'] | undefined;
+
+/** The streams whose events are not the created, edited and deleted of `evolveResource`. */
+const EVOLVE: Readonly<Partial<Record<keyof States, Evolve>>> = {
   org: evolveOrg,
   auditctx: evolveAuditContext,
-  user: evolveResource<UserState>,
-  group: evolveResource<GroupState>,
-  serviceaccount: evolveResource<ServiceAccountState>,
-  policy: evolveResource<PolicyState>,
-  invitation: evolveResource<InvitationState>,
-  domain: evolveResource<DomainState>,
   key: evolveKey,
   authz: evolveAuthz,
 };
@@ -91,8 +91,9 @@ const EVOLVE: {
 export function foldRecord(fold: ControlFold, record: ControlRecord, place: LogPosition): 'applied' | 'void' {
   fold.commands.advance(place);
   if (fold.commands.offsetOf(record.commandId) !== undefined) return 'void';
-  for (const [stream, version] of Object.entries(record.expected)) {
-    if (versionOf(fold, stream as StreamName) !== version) return 'void';
+  const { expected } = record;
+  for (const stream in expected) {
+    if (versionOf(fold, stream as StreamName) !== expected[stream as StreamName]) return 'void';
   }
   for (const event of record.events) evolve(fold, event);
   fold.commands.add(record.commandId);
@@ -115,6 +116,11 @@ export function readFold(fold: ControlFold): Read {
   const members = (family: string) => [...(fold.families.get(family) ?? [])];
   return Object.assign(read, {
     all: (kind: keyof States, org: string) => members(`${kind}/${org}`).map(read),
+    naming: (kind: NamingKind, link: string) =>
+      (fold.naming.get(link) ?? [])
+        .filter((stream) => kindOfStream(stream) === kind)
+        .sort()
+        .map(read),
     keysOf: (principal: string) =>
       members(`key/${principal}`).map((stream) => ({ stream: stream as `key/${string}`, state: read(stream) })),
   });
@@ -135,7 +141,7 @@ export function trackedRead(fold: ControlFold): {
     return plain(stream as never) as never;
   };
   return {
-    read: Object.assign(tracked, { all: plain.all, keysOf: plain.keysOf }),
+    read: Object.assign(tracked, { all: plain.all, naming: plain.naming, keysOf: plain.keysOf }),
     expected(events) {
       for (const event of events) seen.add(event.stream);
       return Object.fromEntries([...seen].map((stream) => [stream, versionOf(fold, stream)]));
@@ -146,11 +152,8 @@ export function trackedRead(fold: ControlFold): {
 function evolve(fold: ControlFold, event: ControlEvent): void {
   if (event.type === 'key-used') return noteUse(fold, event);
   const before = fold.streams.get(event.stream)?.state;
-  const step = EVOLVE[kindOfStream(event.stream)] as (
-    state: unknown,
-    event: ControlEvent,
-  ) => Stream['state'] | undefined;
-  putStream(fold, event.stream, versionOf(fold, event.stream) + 1, before, step(before, event));
+  const step: Evolve = EVOLVE[kindOfStream(event.stream)] ?? evolveResource;
+  putStream(fold, event.stream, versionOf(fold, event.stream) + 1, before, step(before as never, event as never));
 }
 
 /** Nothing is kept of a use of a key that is gone. */
@@ -175,13 +178,35 @@ export function putStream(
     fold.streams.delete(stream);
     fold.deleted.set(stream, [version]);
   }
+  putNames(fold, stream, linksNamedIn(before), linksNamedIn(state));
   const family = familyOf(stream, state ?? before);
-  if (family === undefined) return;
+  // It stays in its family, at its place in it.
+  if (family === undefined || (before && state && family === familyOf(stream, before))) return;
   const members = fold.families.get(family) ?? new Set();
   if (state) members.add(stream);
   else members.delete(stream);
   if (members.size > 0) fold.families.set(family, members);
   else fold.families.delete(family);
+}
+
+function putNames(
+  { naming }: ControlFold,
+  stream: StreamName,
+  before: ReadonlySet<string>,
+  after: ReadonlySet<string>,
+): void {
+  for (const link of before) {
+    if (after.has(link)) continue;
+    const left = naming.get(link)?.filter((one) => one !== stream) ?? [];
+    if (left.length > 0) naming.set(link, left);
+    else naming.delete(link);
+  }
+  for (const link of after) {
+    if (before.has(link)) continue;
+    const known = naming.get(link);
+    if (known) known.push(stream);
+    else naming.set(link, [stream]);
+  }
 }
 
 /** What a stream is found by besides its name: a key by its principal, all others by their kind and organization. */

@@ -1,5 +1,5 @@
+import { fromYaml, YamlFault } from '../../src/cli/args/yaml.js';
 import { toYaml } from '../../src/cli/output/yaml.js';
-import { fromYaml, YamlFault } from '../../src/cli/yaml-input.js';
 import fc from '../support/fast-check.js';
 
 const number = fc.oneof(

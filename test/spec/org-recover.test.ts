@@ -1,7 +1,7 @@
-import { decideEditGroup, withMember } from '../../src/model/group.js';
+import { withMember } from '../../src/model/group.js';
 import { decideRecoverOrg } from '../../src/model/org-recover.js';
-import { decideDeleteServiceAccount } from '../../src/model/service-account.js';
 import { groupStream } from '../../src/model/streams.js';
+import { decideDeleteServiceAccount, decideEditGroup } from '../support/decisions.js';
 import { AT, given } from './decider.js';
 import { account, type Decision, key as keyOf, ORG, occasion, org, past, stateAfter, user } from './past.js';
 
@@ -89,7 +89,7 @@ describe('recovering an organization', () => {
       );
   });
 
-  it('is refused where there is no such organization', () => {
+  it('is refused where no such organization exists', () => {
     given()
       .when((read) => decideRecoverOrg(read, command))
       .thenRefused('not_found');
