@@ -4,6 +4,7 @@ import { type Clock, systemClock } from '../../platform/clock.js';
 import { openExclusive, sqliteFault, unusable } from '../../platform/sqlite.js';
 import { StoreUnusable } from '../../platform/store-unusable.js';
 import { together } from '../../platform/together.js';
+import { turnOfTheLoop } from '../../platform/waiting.js';
 import { type Append, AppendQueue } from '../append-queue.js';
 import type { Backup, Snapshot } from '../backup.js';
 import {
@@ -281,10 +282,4 @@ export class EmbeddedEventLog implements EventLog, Backup {
     this.noteEnds();
     this.db.close();
   }
-}
-
-function turnOfTheLoop(): Promise<void> {
-  return new Promise((resolve) => {
-    setImmediate(resolve);
-  });
 }

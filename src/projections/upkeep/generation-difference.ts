@@ -1,10 +1,11 @@
+import { turnOfTheLoop } from '../../platform/waiting.js';
 import type { Position, StoredDocument } from '../../read-model/document.js';
 import { KIND_NAMES, type KindName } from '../../read-model/kinds.js';
 import type { Generation, ReadModel } from '../../read-model/read-model.js';
 import type { Expiry } from '../expiry.js';
 import type { Projection } from '../projection.js';
 import { identifierOf } from './applied-window.js';
-import { type Ends, eachAtOnce, turnOfTheLoop } from './catch-up.js';
+import { type Ends, eachAtOnce } from './catch-up.js';
 import { type Findings, findingOf } from './findings.js';
 import { type Stretch, scanned } from './scanned.js';
 import { isSameContent } from './stored.js';
