@@ -1,6 +1,6 @@
 import { linkTo, parseLink } from '../contract/links.js';
 import { authzChanged } from './authz.js';
-import { canonicalJson } from './canonical-json.js';
+import { isSameJson } from './canonical-json.js';
 import type { ControlEvent, Read } from './control-events.js';
 import { isGivenMore } from './given.js';
 import { refuseGrants } from './grants.js';
@@ -166,9 +166,13 @@ function policyEdited(data: PolicyState, auditId: string): PolicyEvent {
 
 /** What the built-in policies grant is what their groups are for: only description and tags may change. */
 function refuseBuiltinRules(before: PolicyState, after: PolicyDocument): void {
-  const rules = ({ targetKind, target, targetLinks, bindings }: PolicyDocument) =>
-    canonicalJson([targetKind, target ?? null, targetLinks ?? null, bindings]);
-  if (rules(before) !== rules(after)) {
+  const rules = ({ targetKind, target, targetLinks, bindings }: PolicyDocument) => [
+    targetKind,
+    target ?? null,
+    targetLinks ?? null,
+    bindings,
+  ];
+  if (!isSameJson(rules(before), rules(after))) {
     throw new ControlRefusal('builtin_resource', `what the policy ${before.name} grants cannot be changed`);
   }
 }

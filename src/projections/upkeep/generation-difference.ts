@@ -8,7 +8,7 @@ import { identifierOf } from './applied-window.js';
 import { type Ends, eachAtOnce } from './catch-up.js';
 import { type Findings, findingOf } from './findings.js';
 import { type Stretch, scanned } from './scanned.js';
-import { isSameContent } from './stored.js';
+import { isSameContent, isSamePartition } from './stored.js';
 
 /**
  * What the live generation has that the new one has not (`extra`), has not (`missing`), or has with other content
@@ -110,7 +110,7 @@ export class GenerationDifference {
   private async hasMovedOn(kind: KindName, { org, id, place }: StoredDocument, end: number): Promise<boolean> {
     try {
       const found = (await this.live.get(kind, org, id))?.place;
-      return found?.topic === place.topic && found.partition === place.partition && found.offset >= end;
+      return found !== undefined && isSamePartition(found, place) && found.offset >= end;
     } catch {
       // It is there, but cannot be read.
       return false;
