@@ -7,11 +7,7 @@
  */
 import { spawnSync } from 'node:child_process';
 import { missing } from './support/prerequisites.ts';
-import { SCALES, SLOW, type Tier } from './support/tiers.ts';
-
-/** An argument that names suites, tests or a project. */
-const NAMING =
-  /^(-t$|--(testNamePattern|testPathPatterns|runTestsByPath|selectProjects|findRelatedTests)\b|[^-].*[/a-z])/i;
+import { SCALES, SLOW, type Tier, tierOf } from './support/tiers.ts';
 
 const [first, ...rest] = process.argv.slice(2);
 const given = first === '--all' ? rest : process.argv.slice(2);
@@ -19,17 +15,11 @@ const half = ['suites', 'faults'].find((name) => name === given[0]);
 const args = half === undefined ? given : given.slice(1);
 const { env } = process;
 
-function tierOf(): Tier {
-  if (first === '--all') return 'all';
-  const asksForContainers = env.REQUIRE_CONTAINERS === '1' || Boolean(env.TEST_KAFKA_BROKERS);
-  return asksForContainers || args.some((arg) => NAMING.test(arg)) ? 'named' : 'quick';
-}
-
 function announce(tier: Tier): void {
   const lines = missing(tier === 'quick');
   if (tier === 'quick') {
     lines.unshift(
-      'quick run: suites on the embedded store, small random runs',
+      'quick run: the suites on the embedded store that take seconds',
       `left to \`npm run test:all\`: Kafka and Elasticsearch, kill -9, and ${SLOW.length} slow suites, which run by name too`,
     );
   }
@@ -43,7 +33,7 @@ function jest(tier: Tier, ...options: string[]): number {
   return status ?? 1;
 }
 
-const tier = tierOf();
+const tier = first === '--all' ? 'all' : tierOf(args, env);
 announce(tier);
 const suites = half === 'faults' ? 0 : jest(tier);
 const faults = tier === 'all' && half !== 'suites' ? jest(tier, '--config', 'test/faults/jest.config.js') : 0;
