@@ -7,7 +7,7 @@ import type { ClusterConfig } from '../platform/config/cluster.js';
 import { LogProgressFeed } from '../progress/log-feed.js';
 import { ConnectingReadModel } from '../read-model/connecting.js';
 import { ElasticsearchReadModel } from '../read-model/elasticsearch/read-model.js';
-import type { Retention } from '../read-model/read-model.js';
+import type { Retention } from '../read-model/retention.js';
 import type { Store } from './store.js';
 
 /** How long an append is tried again: as long as a caller may reasonably wait for his answer. */

@@ -6,7 +6,7 @@ import { preparePrivateFolder } from '../platform/private-folder.js';
 import type { Turns } from '../platform/turns.js';
 import { InProcessProgressFeed } from '../progress/in-process.js';
 import { EmbeddedReadModel } from '../read-model/embedded/read-model.js';
-import type { Retention } from '../read-model/read-model.js';
+import type { Retention } from '../read-model/retention.js';
 import type { Store } from './store.js';
 
 /** Two files in the data folder. What it opens is closed with `started`. */

@@ -40,7 +40,7 @@ import type { Projection } from '../projections/projection.js';
 import { ProjectionRunner } from '../projections/projection-runner.js';
 import { foldedRetention } from '../projections/upkeep/retention.js';
 import { sweepExpired } from '../projections/upkeep/retention-sweeper.js';
-import type { Retention } from '../read-model/read-model.js';
+import type { Retention } from '../read-model/retention.js';
 import { AppModule, type Parts } from './app.module.js';
 import { openEmbeddedStore } from './embedded-store.js';
 import { addGauges } from './gauges.js';

@@ -6,7 +6,7 @@ import { auditProjection } from '../projections/audit.js';
 import { controlProjection } from '../projections/control.js';
 import { rebuild } from '../projections/upkeep/rebuild.js';
 import { reconcile } from '../projections/upkeep/reconcile.js';
-import type { Retention } from '../read-model/read-model.js';
+import type { Retention } from '../read-model/retention.js';
 import type { Store } from './store.js';
 
 /** The jobs on the read model of this store: what the commands start and the projections know how to do. */

@@ -128,23 +128,6 @@ export interface NextGeneration extends Generation {
   discard(): Promise<void>;
 }
 
-/**
- * Which documents have expired. Reads ask at each call, so a limit that moves on holds at once; it only ever moves
- * forward, and what it once hid stays hidden.
- */
-export interface Retention {
-  /**
-   * By class of the kind's `expiresBy`: documents whose record the log took before this instant, in milliseconds, have
-   * expired. Classes without an entry never expire.
-   */
-  limits(kind: KindName, org: string): ReadonlyMap<string, number>;
-  /** The organizations that have a limit. */
-  orgs(kind: KindName): Iterable<string>;
-}
-
-/** Nothing expires. */
-export const KEEP_ALL: Retention = { limits: () => new Map(), orgs: () => [] };
-
 export interface ScanRange {
   readonly topic: Topic;
   readonly partition: number;
@@ -155,6 +138,11 @@ export interface ScanRange {
   /** Goes on behind this document of the page before. */
   readonly after?: StoredDocument;
   readonly limit: number;
+}
+
+/** Throws for a limit of `scan` or `strays` out of its bounds. */
+export function checkLimit(limit: number): void {
+  if (!Number.isInteger(limit) || limit < 1 || limit > 1000) throw new Error('a page has 1 to 1000 documents');
 }
 
 export interface StrayRange {

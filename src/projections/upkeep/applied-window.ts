@@ -1,7 +1,7 @@
 import type { Position, Write } from '../../read-model/document.js';
 import type { KindName } from '../../read-model/kinds.js';
 import type { Generation } from '../../read-model/read-model.js';
-import type { Expirable, Expiry } from '../expiry.js';
+import type { Expirable, Expiry } from '../../read-model/retention.js';
 import { patiently, turnOfTheLoop } from './catch-up.js';
 import { scanned } from './scanned.js';
 

@@ -1,7 +1,7 @@
 import type { Document, Position, StoredDocument, Write } from '../../read-model/document.js';
 import type { KindName } from '../../read-model/kinds.js';
 import type { ReadModel } from '../../read-model/read-model.js';
-import type { Expiry } from '../expiry.js';
+import type { Expiry } from '../../read-model/retention.js';
 import { identifierOf } from './applied-window.js';
 import { eachAtOnce, patiently } from './catch-up.js';
 import type { Passage } from './expected.js';

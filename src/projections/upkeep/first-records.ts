@@ -1,7 +1,7 @@
 import type { EventLog } from '../../event-log/event-log.js';
 import type { Clock } from '../../platform/clock.js';
 import type { Write } from '../../read-model/document.js';
-import type { Expiry } from '../expiry.js';
+import type { Expiry } from '../../read-model/retention.js';
 import type { Projection } from '../projection.js';
 import { identifierOf } from './applied-window.js';
 import { passagesOf } from './expected.js';

@@ -1,7 +1,7 @@
 import type { Position, StoredDocument } from '../../read-model/document.js';
 import { KIND_NAMES, type KindName } from '../../read-model/kinds.js';
 import type { Generation, ReadModel } from '../../read-model/read-model.js';
-import type { Expiry } from '../expiry.js';
+import type { Expiry } from '../../read-model/retention.js';
 import type { Projection } from '../projection.js';
 import { identifierOf } from './applied-window.js';
 import { type Ends, eachAtOnce, turnOfTheLoop } from './catch-up.js';

@@ -3,7 +3,7 @@ import { readRange } from '../../event-log/read-range.js';
 import { UnreadableRecord } from '../../event-log/record-schema.js';
 import type { Write } from '../../read-model/document.js';
 import type { Generation } from '../../read-model/read-model.js';
-import type { Expiry } from '../expiry.js';
+import type { Expiry } from '../../read-model/retention.js';
 import type { Project, Projection } from '../projection.js';
 import { AppliedWindow } from './applied-window.js';
 import { type Ends, patiently, turnOfTheLoop } from './catch-up.js';

@@ -1,7 +1,8 @@
 import type { Logger } from 'pino';
 import type { EventLog } from '../../event-log/event-log.js';
-import type { NextGeneration, ReadModel, Retention } from '../../read-model/read-model.js';
-import { Expiry } from '../expiry.js';
+import type { NextGeneration, ReadModel } from '../../read-model/read-model.js';
+import type { Retention } from '../../read-model/retention.js';
+import { Expiry } from '../../read-model/retention.js';
 import type { Projection } from '../projection.js';
 import { distance, type Ends, paceOf, patiently, type Tell } from './catch-up.js';
 import { type Counts, type Finding, Findings } from './findings.js';

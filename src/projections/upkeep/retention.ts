@@ -4,7 +4,7 @@ import { deniedServedFrom, servedFrom } from '../../model/auditctx.js';
 import { auditContextStream } from '../../model/streams.js';
 import type { Clock } from '../../platform/clock.js';
 import { DENIED_ATTEMPTS } from '../../read-model/kinds.js';
-import type { Retention } from '../../read-model/read-model.js';
+import type { Retention } from '../../read-model/retention.js';
 
 const NONE: ReadonlyMap<string, number> = new Map();
 

@@ -1,19 +1,18 @@
 import type { OutcomeCode, Position, Write } from '../document.js';
 import type { KindName } from '../kinds.js';
+import { hasExpired, type Limits } from '../retention.js';
 import { type Action, bulk, type Found, getAll, type Version } from './bulk.js';
 import { type Elasticsearch, ElasticsearchFault } from './client.js';
 import {
   bodyOf,
   documentId,
-  hasExpired,
+  hasMonth,
   homeOf,
   isAt,
-  type Limits,
   type Location,
   placeIn,
   pointerBodyOf,
   type Stored,
-  tellsMonth,
 } from './document.js';
 import { isMonthly, type Names } from './names.js';
 import type { SmileObject } from './smile.js';
@@ -44,7 +43,7 @@ export function locationOf({ names, generation }: Target, write: Named & Pick<Wr
 
 /** Whether only a pointer tells where the document stands. */
 export function isKeyed({ kind, id }: Omit<Named, 'org'>): boolean {
-  return isMonthly(kind) && !tellsMonth(id);
+  return isMonthly(kind) && !hasMonth(id);
 }
 
 export function pointerOf({ names, generation }: Target, { org, id }: Omit<Named, 'kind'>): Location {

@@ -1,11 +1,13 @@
+import type { Point } from '../document.js';
 import type { KindName } from '../kinds.js';
-import type { SearchQuery } from '../search.js';
+import { type Lane, nearestLane } from '../received.js';
+import { limitsOf } from '../retention.js';
+import type { Direction, SearchQuery } from '../search.js';
 import { ElasticsearchFault } from './client.js';
 import { foundIn, type Hit, matching, type Query, type SearchAnswer, WHOLE } from './query.js';
-import { limitsOf, type Reader } from './search.js';
-import type { Bound } from './state.js';
+import type { Reader } from './reader.js';
 
-/** Where a document stands in the log and in the index. */
+/** Where a document is in the order received, and in the index. */
 export interface Spot {
   readonly partition: string;
   readonly offset: number;
@@ -15,20 +17,18 @@ export interface Spot {
   readonly id: string;
 }
 
-/** The documents of one partition that are still to come, nearest first. */
-export interface Lane {
+/** The documents of one partition. */
+export interface PartitionLane extends Lane {
   readonly partition: string;
-  /** First place that may be looked at, and the first that may not. */
-  from: Bound;
-  to: Bound;
+  /** The first point of the range that is still to be searched, and the first behind it. */
+  from: Point;
+  to: Point;
   readonly ahead: Spot[];
-  /** Whether what is ahead is all there is. */
+  /** Whether the whole range is searched. */
   isWhole: boolean;
 }
 
-type Direction = 'forward' | 'backward';
-
-/** Merges lanes by the times of their records, each lane in its own order, and reads on in a lane when it is needed. */
+/** Merges lanes by their records' time, and fetches more of a lane when it is empty. */
 export class Walk {
   private readonly matches: Query;
   private readonly indices: string;
@@ -40,37 +40,25 @@ export class Walk {
     private readonly generation: number,
     private readonly direction: Direction,
   ) {
-    this.matches = matching(kind, query, limitsOf(reader, kind, query.org));
+    this.matches = matching(kind, query, limitsOf(reader.retention, kind, query.org));
     this.indices = reader.catalog.names.documents(generation, kind);
   }
 
-  /** At most so many, the nearest first. */
-  async take(lanes: readonly Lane[], count: number): Promise<Spot[]> {
+  /** At most `count` documents, the nearest first. */
+  async take(lanes: readonly PartitionLane[], count: number): Promise<Spot[]> {
     const taken: Spot[] = [];
     const chunk = Math.min(count, Math.ceil((2 * count) / Math.max(1, lanes.length)) + 8);
     while (taken.length < count) {
       const waiting = lanes.filter(({ ahead, isWhole }) => ahead.length === 0 && !isWhole);
       if (waiting.length > 0) await this.readOn(waiting, chunk);
-      const next = this.nearest(lanes)?.ahead.shift();
+      const next = nearestLane(lanes, this.direction)?.ahead.shift();
       if (next) taken.push(next);
       else if (waiting.length === 0) break;
     }
     return taken;
   }
 
-  /** Forward the earliest, and of equal ones the first lane; backward the latest, and the last lane. */
-  private nearest(lanes: readonly Lane[]): Lane | undefined {
-    let nearest: Lane | undefined;
-    for (const lane of lanes) {
-      const [spot, best] = [lane.ahead[0], nearest?.ahead[0]];
-      if (!spot) continue;
-      const isNearer = this.direction === 'forward' ? spot.time < (best?.time ?? 0) : spot.time >= (best?.time ?? 0);
-      if (!best || isNearer) nearest = lane;
-    }
-    return nearest;
-  }
-
-  private async readOn(lanes: readonly Lane[], chunk: number): Promise<void> {
+  private async readOn(lanes: readonly PartitionLane[], chunk: number): Promise<void> {
     const { es, catalog } = this.reader;
     const header = JSON.stringify({ index: this.indices, ...WHOLE });
     const lines = lanes.map((lane) => `${header}\n${JSON.stringify(this.bodyOf(lane, chunk))}\n`).join('');
@@ -87,8 +75,8 @@ export class Walk {
     }
   }
 
-  private bodyOf({ partition, from, to }: Lane, size: number): object {
-    const word = this.direction === 'forward' ? 'asc' : 'desc';
+  private bodyOf({ partition, from, to }: PartitionLane, size: number): object {
+    const word = this.direction === 'ascending' ? 'asc' : 'desc';
     return {
       query: { bool: { filter: [this.matches, { term: { partition } }, ...between(from, to)] } },
       sort: [{ offset: word }, { ordinal: word }],
@@ -100,17 +88,17 @@ export class Walk {
     };
   }
 
-  private extend(lane: Lane, hits: readonly Hit[], chunk: number): void {
+  private extend(lane: PartitionLane, hits: readonly Hit[], chunk: number): void {
     for (const hit of hits) lane.ahead.push(spotIn(lane.partition, hit));
     lane.isWhole = hits.length < chunk;
     const last = lane.ahead.at(-1);
     if (!last) return;
-    if (this.direction === 'forward') lane.from = [last.offset, last.ordinal + 1];
+    if (this.direction === 'ascending') lane.from = [last.offset, last.ordinal + 1];
     else lane.to = [last.offset, last.ordinal];
   }
 }
 
-/** Of the answers nothing else is looked at. */
+/** The only parts of the response that are read. */
 const PARTS = ['status', 'error.type', 'timed_out', '_shards', 'hits.hits._index', 'hits.hits.sort', 'hits.hits.fields']
   .map((part) => `responses.${part}`)
   .join(',');
@@ -118,11 +106,11 @@ const PARTS = ['status', 'error.type', 'timed_out', '_shards', 'hits.hits._index
 function faultOf(
   answer: { readonly status: number; readonly error?: { type: string } } | undefined,
 ): ElasticsearchFault {
-  const { status = 503, error: { type } = { type: 'no_answer' } } = answer ?? {};
+  const { status = 503, error: { type } = { type: 'no_response' } } = answer ?? {};
   return new ElasticsearchFault(`Elasticsearch answered ${status} ${type} to one of several searches`, status, type);
 }
 
-function between([fromOffset, fromOrdinal]: Bound, [toOffset, toOrdinal]: Bound): Query[] {
+function between([fromOffset, fromOrdinal]: Point, [toOffset, toOrdinal]: Point): Query[] {
   const offset = { gte: fromOffset, ...(toOrdinal > 0 ? { lte: toOffset } : { lt: toOffset }) };
   const cut: Query[] = [];
   if (fromOrdinal > 0) cut.push(partOf(fromOffset, { lt: fromOrdinal }));
