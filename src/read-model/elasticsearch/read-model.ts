@@ -3,27 +3,10 @@ import { ControlError } from '../../contract/errors.js';
 import { type Offsets, type Topic } from '../../event-log/event-log.js';
 import { type Clock, systemClock } from '../../platform/clock.js';
 import { StoreUnusable } from '../../platform/store-unusable.js';
-import type { Document, Outcome, StoredDocument, Write } from '../document.js';
-import { isAdded, KINDS_VERSION, type KindName, neededBy } from '../kinds.js';
-import {
-  GenerationLost,
-  type NextGeneration,
-  type Progress,
-  type ReadModel,
-  type ScanRange,
-  type StrayPage,
-  type StrayRange,
-} from '../read-model.js';
+import { isAdded, KINDS_VERSION, neededBy } from '../kinds.js';
+import { GenerationLost, type NextGeneration, type Progress, type ReadModel } from '../read-model.js';
 import { KEEP_ALL, type Retention } from '../retention.js';
-import {
-  checkLast,
-  checkSearch,
-  type Filter,
-  type LastPage,
-  type LastQuery,
-  type Page,
-  type SearchQuery,
-} from '../search.js';
+import { checkLast, checkSearch, type Filter } from '../search.js';
 import { Catalog } from './catalog.js';
 import { Elasticsearch, type ElasticsearchConnection, ElasticsearchFault, isFault } from './client.js';
 import { ElasticsearchGeneration } from './generation.js';
@@ -107,71 +90,40 @@ export class ElasticsearchReadModel implements ReadModel {
     private readonly clock: Clock,
   ) {}
 
-  async get(kind: KindName, org: string, id: string): Promise<Document | undefined> {
-    this.usable();
-    return steadyRead(() => getDocument(this.reader, kind, org, id));
-  }
+  get: ReadModel['get'] = (...args) => this.read([], (reader) => getDocument(reader, ...args));
+  count: ReadModel['count'] = (...args) => this.read([], (reader) => countByValue(reader, ...args));
 
-  async search(kind: KindName, query: SearchQuery): Promise<Page> {
-    this.usable();
+  search: ReadModel['search'] = async (kind, query) => {
     checkSearch(kind, query);
-    await this.requireFields(query.filters);
     const { order } = query;
-    return steadyRead(() =>
-      order === 'received' ? searchReceived(this.reader, kind, query) : searchByField(this.reader, kind, query, order),
+    return this.read(query.filters, (reader) =>
+      order === 'received' ? searchReceived(reader, kind, query) : searchByField(reader, kind, query, order),
     );
-  }
+  };
 
-  async last(kind: KindName, query: LastQuery): Promise<LastPage> {
-    this.usable();
+  last: ReadModel['last'] = async (kind, query) => {
     checkLast(kind, query);
-    await this.requireFields(query.filters);
-    return steadyRead(() => lastReceived(this.reader, kind, query));
-  }
+    return this.read(query.filters, (reader) => lastReceived(reader, kind, query));
+  };
 
-  async count(kind: KindName, org: string): Promise<ReadonlyMap<string, number>> {
-    this.usable();
-    return steadyRead(() => countByValue(this.reader, kind, org));
-  }
-
-  async apply(topic: Topic, writes: readonly Write[], progress: Offsets, from?: Offsets): Promise<Outcome[]> {
-    return this.written((generation) => generation.apply(topic, writes, progress, from));
-  }
+  apply: ReadModel['apply'] = (...args) => this.write((live) => live.apply(...args));
+  refresh: ReadModel['refresh'] = () => this.write((live) => live.refresh());
+  sweep: ReadModel['sweep'] = (...args) => this.write((live) => live.sweep(...args));
+  overwrite: ReadModel['overwrite'] = (...args) => this.write((live) => live.overwrite(...args));
+  remove: ReadModel['remove'] = (...args) => this.write((live) => live.remove(...args));
+  scan: ReadModel['scan'] = async (...args) => this.usable().scan(...args);
+  strays: ReadModel['strays'] = async (...args) => this.usable().strays(...args);
 
   /** From now on this process writes to the live generation; if there is none, it creates an empty one. */
   async progress(topic: Topic): Promise<Progress> {
     for (let attempt = 1; ; attempt += 1) {
       await this.adopt();
       try {
-        return await this.written((generation) => generation.progress(topic));
+        return await this.write((live) => live.progress(topic));
       } catch (error) {
         if (!(error instanceof GenerationLost) || attempt === MOST_ATTEMPTS) throw error;
       }
     }
-  }
-
-  async refresh(): Promise<number> {
-    return this.written((generation) => generation.refresh());
-  }
-
-  async sweep(signal: AbortSignal): Promise<number> {
-    return this.written((generation) => generation.sweep(signal));
-  }
-
-  async scan(kind: KindName, range: ScanRange): Promise<readonly StoredDocument[]> {
-    return this.usable().scan(kind, range);
-  }
-
-  async strays(kind: KindName, ends: Readonly<Partial<Record<Topic, Offsets>>>, range: StrayRange): Promise<StrayPage> {
-    return this.usable().strays(kind, ends, range);
-  }
-
-  async overwrite(write: Write): Promise<void> {
-    return this.written((generation) => generation.overwrite(write));
-  }
-
-  async remove(kind: KindName, document: StoredDocument): Promise<void> {
-    return this.written((generation) => generation.remove(kind, document));
   }
 
   async begin(): Promise<NextGeneration> {
@@ -203,22 +155,27 @@ export class ElasticsearchReadModel implements ReadModel {
     return this.kinds < KINDS_VERSION;
   }
 
+  private async read<Result>(filters: readonly Filter[], work: (reader: Reader) => Promise<Result>): Promise<Result> {
+    this.usable();
+    await this.requireFields(filters);
+    return steadyRead(() => work(this.reader));
+  }
+
   /**
    * Rejects filters by fields that the live generation does not index: it would find nothing. Looks it up each time, because
    * another process may have filled a new generation, or one of the earlier version created one after a loss.
    */
   private async requireFields(filters: readonly Filter[]): Promise<void> {
-    const lacking = (kinds: number) => filters.find(({ field }) => neededBy(field) > kinds);
     if (!filters.some(({ field }) => isAdded(field))) return;
     await steadyRead(() => this.adopt());
-    const filter = lacking(this.kinds);
+    const filter = filters.find(({ field }) => neededBy(field) > this.kinds);
     if (!filter) return;
     const message = `the read model is being filled anew and cannot filter by ${filter.field} yet; list without it, or retry later`;
     throw new ControlError('read_model_unavailable', message);
   }
 
   /** After a loss the state of the generation is forgotten, even if one of the same number exists. */
-  private async written<Result>(work: (generation: ElasticsearchGeneration) => Promise<Result>): Promise<Result> {
+  private async write<Result>(work: (generation: ElasticsearchGeneration) => Promise<Result>): Promise<Result> {
     const generation = this.usable();
     try {
       return await work(generation);

@@ -2,20 +2,8 @@ import { existsSync } from 'node:fs';
 import type { DatabaseSync } from 'node:sqlite';
 import { type Offsets, type Topic } from '../../event-log/event-log.js';
 import { Turns } from '../../platform/turns.js';
-import type { Document, Outcome, StoredDocument, Write } from '../document.js';
-import type { KindName } from '../kinds.js';
-import {
-  GenerationLost,
-  GenerationSealed,
-  type NextGeneration,
-  type Progress,
-  type ReadModel,
-  type ScanRange,
-  type StrayPage,
-  type StrayRange,
-} from '../read-model.js';
+import { GenerationLost, GenerationSealed, type NextGeneration, type ReadModel } from '../read-model.js';
 import { KEEP_ALL, type Retention } from '../retention.js';
-import type { LastPage, LastQuery, Page, SearchQuery } from '../search.js';
 import {
   createDatabase,
   nextFile,
@@ -72,54 +60,22 @@ export class EmbeddedReadModel implements ReadModel {
     private current: EmbeddedGeneration | undefined,
   ) {}
 
-  async get(kind: KindName, org: string, id: string): Promise<Document | undefined> {
-    return this.live.get(kind, org, id);
-  }
+  get: ReadModel['get'] = (...args) => this.onLive((live) => live.get(...args));
+  search: ReadModel['search'] = (...args) => this.onLive((live) => live.search(...args));
+  last: ReadModel['last'] = (...args) => this.onLive((live) => live.last(...args));
+  count: ReadModel['count'] = (...args) => this.onLive((live) => live.count(...args));
+  progress: ReadModel['progress'] = (...args) => this.onLive((live) => live.progress(...args));
+  refresh: ReadModel['refresh'] = () => this.onLive((live) => live.refresh());
+  sweep: ReadModel['sweep'] = (...args) => this.onLive((live) => live.sweep(...args));
+  scan: ReadModel['scan'] = (...args) => this.onLive((live) => live.scan(...args));
+  strays: ReadModel['strays'] = (...args) => this.onLive((live) => live.strays(...args));
+  overwrite: ReadModel['overwrite'] = (...args) => this.onLive((live) => live.overwrite(...args));
+  remove: ReadModel['remove'] = (...args) => this.onLive((live) => live.remove(...args));
 
-  async search(kind: KindName, query: SearchQuery): Promise<Page> {
-    return this.ofLive((live) => live.search(kind, query));
-  }
-
-  async last(kind: KindName, query: LastQuery): Promise<LastPage> {
-    return this.ofLive((live) => live.last(kind, query));
-  }
-
-  async count(kind: KindName, org: string): Promise<ReadonlyMap<string, number>> {
-    return this.ofLive((live) => live.count(kind, org));
-  }
-
-  async apply(topic: Topic, writes: readonly Write[], progress: Offsets, from?: Offsets): Promise<Outcome[]> {
-    if (this.isSealed) throw new GenerationSealed('another generation is about to take the place of the live one');
-    return this.live.apply(topic, writes, progress, from);
-  }
-
-  async progress(topic: Topic): Promise<Progress> {
-    return this.live.progress(topic);
-  }
-
-  async refresh(): Promise<number> {
-    return this.live.refresh();
-  }
-
-  async sweep(signal: AbortSignal): Promise<number> {
-    return this.live.sweep(signal);
-  }
-
-  async scan(kind: KindName, range: ScanRange): Promise<readonly StoredDocument[]> {
-    return this.live.scan(kind, range);
-  }
-
-  async strays(kind: KindName, ends: Readonly<Partial<Record<Topic, Offsets>>>, range: StrayRange): Promise<StrayPage> {
-    return this.ofLive((live) => live.strays(kind, ends, range));
-  }
-
-  async overwrite(write: Write): Promise<void> {
-    return this.live.overwrite(write);
-  }
-
-  async remove(kind: KindName, document: StoredDocument): Promise<void> {
-    return this.live.remove(kind, document);
-  }
+  apply: ReadModel['apply'] = async (...args) => {
+    if (this.isSealed) throw new GenerationSealed('another generation is about to replace the live one');
+    return this.live.apply(...args);
+  };
 
   async begin(): Promise<NextGeneration> {
     const { number } = this.live;
@@ -180,13 +136,13 @@ export class EmbeddedReadModel implements ReadModel {
     return generationIn(openDatabase(this.options.file), this.options);
   }
 
-  /** Repeats the read if a promotion came between. */
-  private async ofLive<Answer>(ask: (live: EmbeddedGeneration) => Promise<Answer>): Promise<Answer> {
+  /** Repeats the call if a promotion came between. */
+  private async onLive<Result>(call: (live: EmbeddedGeneration) => Promise<Result>): Promise<Result> {
     const { live } = this;
     try {
-      return await ask(live);
+      return await call(live);
     } catch (error) {
-      if (error instanceof GenerationLost && !this.isClosed && this.live !== live) return this.ofLive(ask);
+      if (error instanceof GenerationLost && !this.isClosed && this.live !== live) return this.onLive(call);
       throw error;
     }
   }
