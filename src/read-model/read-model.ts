@@ -140,11 +140,6 @@ export interface ScanRange {
   readonly limit: number;
 }
 
-/** Throws for a limit of `scan` or `strays` out of its bounds. */
-export function checkLimit(limit: number): void {
-  if (!Number.isInteger(limit) || limit < 1 || limit > 1000) throw new Error('a page has 1 to 1000 documents');
-}
-
 export interface StrayRange {
   /** 1 to 1000. */
   readonly limit: number;

@@ -79,7 +79,7 @@ export interface Page {
 
 /** Throws for a query out of its bounds, of an unknown field, or with the cursor of another order. */
 export function checkSearch(kind: KindName, { filters, order, limit, offset = 0, cursor }: SearchQuery): void {
-  if (!Number.isInteger(limit) || limit < 1 || limit > 1000) throw new Error('a page has 1 to 1000 documents');
+  checkLimit(limit);
   if (!Number.isInteger(offset) || offset < 0 || offset > 10_000) throw new Error('an offset is from 0 to 10,000');
   if (cursor && offset > 0) throw new Error('a cursor and an offset exclude each other');
   for (const { field } of filters) fieldType(kind, field);
@@ -91,6 +91,11 @@ export function checkSearch(kind: KindName, { filters, order, limit, offset = 0,
   ) {
     throw new Error('the cursor is of another order');
   }
+}
+
+/** Throws for a page of less than 1 or more than 1000 documents. */
+export function checkLimit(limit: number): void {
+  if (!Number.isInteger(limit) || limit < 1 || limit > 1000) throw new Error('a page has 1 to 1000 documents');
 }
 
 /** Throws for a query out of its bounds or of an unknown field. */

@@ -3,7 +3,8 @@ import { setImmediate as turn } from 'node:timers/promises';
 import type { Offsets, Topic } from '../../event-log/event-log.js';
 import { partitionName, type StoredDocument } from '../document.js';
 import type { KindName } from '../kinds.js';
-import { checkLimit, type ScanRange, type StrayPage, type StrayRange } from '../read-model.js';
+import { type ScanRange, type StrayPage, type StrayRange } from '../read-model.js';
+import { checkLimit } from '../search.js';
 import { isAtPlace, placeOf, type Row, rowReader, storedOf } from './row.js';
 
 /** The organizations of a kind, each found by one index lookup: there are far fewer organizations than rows. */
