@@ -1,8 +1,8 @@
 import { type BaseContext, Command, Option } from 'clipanion';
-import type { ApiClient } from './api-client.js';
-import { choice } from './choice.js';
-import { CliError, EXIT, UsageError } from './failures.js';
-import type { Settings } from './settings.js';
+import type { ApiClient } from '../client/api-client.js';
+import { choice } from './args/choice.js';
+import { CliError, EXIT, UsageError } from './output/failures.js';
+import type { Settings } from './profile/settings.js';
 import type { Terminal } from './terminal.js';
 
 const FORMATS = ['text', 'json', 'yaml', 'json-slim', 'yaml-slim', 'tf', 'crd', 'names'] as const;
@@ -91,8 +91,8 @@ export abstract class ApiCommand extends SvcCommand {
   protected async settings(): Promise<Settings> {
     if (this.#settings) return this.#settings;
     const [{ resolveSettings }, { ProfileStore }] = await Promise.all([
-      import('./settings.js'),
-      import('./profiles.js'),
+      import('./profile/settings.js'),
+      import('./profile/store.js'),
     ]);
     const { env } = this.context;
     const find = async (name: string | undefined) => (await ProfileStore.open(env)).find(name);
@@ -104,11 +104,14 @@ export abstract class ApiCommand extends SvcCommand {
   protected async client(): Promise<ApiClient> {
     if (this.#client) return this.#client;
     const settings = await this.settings();
-    const { ApiClient } = await import('./api-client.js');
+    const [{ ApiClient }, { tracer }] = await Promise.all([
+      import('../client/api-client.js'),
+      import('./output/trace.js'),
+    ]);
     const { insecure, verbose, debug } = this;
     const { terminal, signal } = this.context;
     if (verbose) terminal.note(`profile ${settings.profile ?? '(none)'}, org ${settings.org ?? '(none)'}`);
-    this.#client = new ApiClient(settings, { insecure, verbose, debug, terminal, signal });
+    this.#client = new ApiClient({ ...settings, insecure, signal, observer: tracer(terminal, { verbose, debug }) });
     return this.#client;
   }
 

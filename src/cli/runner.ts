@@ -1,13 +1,14 @@
 import { Cli } from 'clipanion';
-import { type Arguments, canonical, type GivenOption, readArguments } from './argv.js';
+import { ClientError, Interrupted } from '../client/errors.js';
+import { type Arguments, canonical, type GivenOption, readArguments } from './args/argv.js';
+import { type Commands, familyWords, findCommand, LEADING } from './args/lookup.js';
+import { didYouMean } from './args/suggest.js';
+import { checkUsage, refuseUnknown, specsOf } from './args/usage.js';
 import type { SvcContext } from './command.js';
-import { CliError, EXIT, Interrupted, UsageError } from './failures.js';
-import { FAMILIES } from './families.js';
-import type { Help } from './help.js';
-import { type Commands, familyWords, findCommand, LEADING } from './lookup.js';
-import { didYouMean } from './suggest.js';
+import { FAMILIES } from './commands/families.js';
+import { EXIT, exitCodeOf, hintsOf, UsageError } from './output/failures.js';
+import type { Help } from './output/help.js';
 import { Terminal } from './terminal.js';
-import { checkUsage, refuseUnknown, specsOf } from './usage-check.js';
 
 type Surroundings = Pick<SvcContext, 'terminal' | 'signal' | 'foreground'>;
 
@@ -94,16 +95,16 @@ async function withoutCommand(given: Arguments, terminal: Terminal, version: str
 
 /** Says what went wrong, once; the result is the exit code. A stack trace is shown for the asking only. */
 function report(error: unknown, terminal: Terminal, debug: boolean): number {
-  if (error instanceof Interrupted) return error.exitCode;
+  if (error instanceof Interrupted) return EXIT.interrupted;
   const failure = error instanceof Error ? error : new Error(String(error));
-  if (failure instanceof CliError) terminal.error(failure.message, failure.hints);
+  if (failure instanceof ClientError) terminal.error(failure.message, hintsOf(failure));
   else terminal.error(`unexpected: ${failure.message}`, debug ? [] : ['run it again with --debug for the place']);
   if (debug && failure.stack) terminal.note(failure.stack);
-  return failure instanceof CliError ? failure.exitCode : EXIT.failure;
+  return exitCodeOf(failure);
 }
 
 async function loadHelp(terminal: Terminal): Promise<Help> {
-  const { Help } = await import('./help.js');
+  const { Help } = await import('./output/help.js');
   return new Help(terminal);
 }
 

@@ -1,8 +1,8 @@
 import { PassThrough } from 'node:stream';
 import { text } from 'node:stream/consumers';
 import { Cli, type Definition } from 'clipanion';
-import { FAMILIES } from '../cli/families.js';
-import { Help } from '../cli/help.js';
+import { FAMILIES } from '../cli/commands/families.js';
+import { Help } from '../cli/output/help.js';
 import { Terminal } from '../cli/terminal.js';
 
 const GENERATED = "Generated from the commands' own definitions by `npm run docs`; do not edit.";

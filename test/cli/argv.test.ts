@@ -1,5 +1,5 @@
-import { canonical, readArguments } from '../../src/cli/argv.js';
-import { suggest } from '../../src/cli/suggest.js';
+import { canonical, readArguments } from '../../src/cli/args/argv.js';
+import { suggest } from '../../src/cli/args/suggest.js';
 
 const SPECS = [
   { names: ['-o', '--output'], takesValue: true },

@@ -2,12 +2,12 @@ import { spawnSync } from 'node:child_process';
 import { mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { Cli, type Definition } from 'clipanion';
-import { canonical, readArguments } from '../../src/cli/argv.js';
+import { canonical, readArguments } from '../../src/cli/args/argv.js';
+import { familyWords, findCommand, LEADING } from '../../src/cli/args/lookup.js';
+import { checkUsage, specsOf } from '../../src/cli/args/usage.js';
+import { FAMILIES } from '../../src/cli/commands/families.js';
 import { shapeOf } from '../../src/cli/completion/shape.js';
-import { FAMILIES } from '../../src/cli/families.js';
-import { familyWords, findCommand, LEADING } from '../../src/cli/lookup.js';
 import { Terminal } from '../../src/cli/terminal.js';
-import { checkUsage, specsOf } from '../../src/cli/usage-check.js';
 import { temporaryFolder } from './support/svc.js';
 
 const families = await Promise.all(

@@ -1,6 +1,6 @@
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { FAMILIES } from '../../src/cli/families.js';
+import { FAMILIES } from '../../src/cli/commands/families.js';
 import { newOrg, type Org } from '../support/api.js';
 import { type Mailbox, newUser, openMailbox } from '../support/mail.js';
 import { PATIENCE } from '../support/patience.js';

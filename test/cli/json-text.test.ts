@@ -1,6 +1,6 @@
 import { parse } from 'yaml';
-import { elements, member, members, pretty } from '../../src/cli/json-text.js';
 import { toYaml } from '../../src/cli/output/yaml.js';
+import { elements, member, members, pretty } from '../../src/client/json-text.js';
 
 const TRICKY =
   ' { "b" : 12345678901234567890.10 , "2":1,"1" :[ ] , "__proto__": {"x":"a\\"}],{"} , "e":"\\\\" ,"n":[1e400, -0, "é,]" ,[{}]]} ';

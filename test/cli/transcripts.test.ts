@@ -1,4 +1,4 @@
-import { FAMILIES } from '../../src/cli/families.js';
+import { FAMILIES } from '../../src/cli/commands/families.js';
 import { Api, type OrgBody } from '../support/api.js';
 import { openMailbox } from '../support/mail.js';
 import { startService, type TestService } from '../support/service.js';

@@ -1,4 +1,4 @@
-import { FAMILIES } from '../../src/cli/families.js';
+import { FAMILIES } from '../../src/cli/commands/families.js';
 import { svc } from './support/svc.js';
 
 const COMMANDS = [

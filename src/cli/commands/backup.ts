@@ -4,8 +4,8 @@ import type { IncomingMessage } from 'node:http';
 import { basename } from 'node:path';
 import { Option } from 'clipanion';
 import { ApiCommand } from '../command.js';
-import { CliError, EXIT } from '../failures.js';
-import { giveName, openNew, requireAbsent } from '../new-file.js';
+import { CliError, EXIT } from '../output/failures.js';
+import { giveName, openNew, requireAbsent } from '../output/new-file.js';
 
 /** A large log takes its time to be copied before the first byte comes. */
 const IDLE_MS = 60 * 60_000;

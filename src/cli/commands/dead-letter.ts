@@ -1,8 +1,8 @@
 import { Option } from 'clipanion';
+import { elements, type Member, member, members } from '../../client/json-text.js';
 import { ApiCommand, type TimeStyle } from '../command.js';
-import { CliError, EXIT, UsageError } from '../failures.js';
-import { elements, type Member, member, members } from '../json-text.js';
 import type { TextForms } from '../output/document.js';
+import { CliError, EXIT, UsageError } from '../output/failures.js';
 import type { Column } from '../output/table.js';
 import { formatTime } from '../output/time.js';
 

@@ -1,9 +1,9 @@
 import { type CommandClass, Option } from 'clipanion';
-import { choice } from '../choice.js';
+import { choice } from '../args/choice.js';
+import { GROUP } from '../args/kinds.js';
+import { MATCHES, querySpec } from '../args/query-terms.js';
 import { ApiCommand, type SvcContext } from '../command.js';
-import { GROUP } from '../kinds.js';
-import { MATCHES, querySpec } from '../query-terms.js';
-import { CreateCommand, FROM_FILE } from './resource-create.js';
+import { CreateCommand, FROM_FILE } from './resource/create.js';
 
 /** `svc group create`. */
 export function createGroupCommand(): CommandClass<SvcContext> {

@@ -1,8 +1,8 @@
 import { type CommandClass, Option } from 'clipanion';
+import { GROUP } from '../args/kinds.js';
 import { ApiCommand, type SvcContext } from '../command.js';
-import { CliError, EXIT, UsageError } from '../failures.js';
-import { GROUP } from '../kinds.js';
-import { ResourceCommand } from '../resource-command.js';
+import { CliError, EXIT, UsageError } from '../output/failures.js';
+import { ResourceCommand } from './resource/command.js';
 
 /** Which members a command is about. */
 abstract class MemberCommand extends ResourceCommand {
@@ -16,7 +16,7 @@ abstract class MemberCommand extends ResourceCommand {
   /** Their links. Throws `UsageError` where none is named. */
   protected async links(): Promise<string[]> {
     if (this.emails.length + this.accounts.length === 0) throw new UsageError('give --email or --serviceaccount');
-    const [{ linkTo, userLink }, org] = await Promise.all([import('../links.js'), this.requireOrg()]);
+    const [{ linkTo, userLink }, org] = await Promise.all([import('../args/links.js'), this.requireOrg()]);
     return [
       ...this.emails.map((email) => userLink(org, email)),
       ...this.accounts.map((name) => linkTo(org, 'serviceaccount', name)),

@@ -1,7 +1,7 @@
 import { type CommandClass, Option } from 'clipanion';
+import { INVITATION, USER } from '../args/kinds.js';
 import { ApiCommand, type SvcContext } from '../command.js';
-import { EXIT, UsageError } from '../failures.js';
-import { INVITATION, USER } from '../kinds.js';
+import { EXIT, UsageError } from '../output/failures.js';
 
 /** `svc invitation accept <ref>`. It asks for no key: the code stands in its place. */
 export function acceptCommand(): CommandClass<SvcContext> {
@@ -31,8 +31,8 @@ export function acceptCommand(): CommandClass<SvcContext> {
       const code = this.code ?? (await this.terminal.readSecret('Code: '));
       if (code === '') throw new UsageError('no code: give it with --code or on standard input');
       this.terminal.masker.add(code);
-      const [client, { resourceCalls }] = await Promise.all([this.client(), import('../resource-calls.js')]);
-      const calls = resourceCalls(client, org, INVITATION);
+      const [client, { resourceCalls }] = await Promise.all([this.client(), import('../../client/resources.js')]);
+      const calls = resourceCalls(client, org, INVITATION.segment);
       await this.#show(await calls.act('-accept', { code, name: this.name }, id));
       this.terminal.note('the key is shown this once: store it now, for example with `svc login`');
       return EXIT.ok;
@@ -49,8 +49,8 @@ export function acceptCommand(): CommandClass<SvcContext> {
       const { terminal, format, timeStyle } = this;
       const [{ showResourceAs }, { member }, { escapeLine }] = await Promise.all([
         import('../output/resources.js'),
-        import('../json-text.js'),
-        import('../escape.js'),
+        import('../../client/json-text.js'),
+        import('../output/escape.js'),
       ]);
       await showResourceAs(terminal, format, { kind: USER, style: timeStyle }, answer);
       const key = member(answer, 'key');

@@ -1,7 +1,7 @@
-import { INVITATION } from '../kinds.js';
+import { INVITATION } from '../args/kinds.js';
 import { acceptCommand } from './invitation-accept.js';
-import { deleteCommand } from './resource-delete.js';
-import { getCommand } from './resource-get.js';
+import { deleteCommand } from './resource/delete.js';
+import { getCommand } from './resource/get.js';
 
 export const COMMANDS = [
   acceptCommand(),

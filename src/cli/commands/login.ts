@@ -1,8 +1,8 @@
 import { Option } from 'clipanion';
 import { SvcCommand } from '../command.js';
-import { UsageError } from '../failures.js';
-import { checkProfileName, ProfileStore } from '../profiles.js';
-import { checkEndpoint, checkToken } from '../settings.js';
+import { UsageError } from '../output/failures.js';
+import { checkEndpoint, checkToken } from '../profile/settings.js';
+import { checkProfileName, ProfileStore } from '../profile/store.js';
 
 class Login extends SvcCommand {
   static override paths = [['login']];

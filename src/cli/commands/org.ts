@@ -1,7 +1,7 @@
 import { Option } from 'clipanion';
+import { parseTags } from '../args/tags.js';
 import { ApiCommand } from '../command.js';
-import { EXIT } from '../failures.js';
-import { parseTags } from '../tags.js';
+import { EXIT } from '../output/failures.js';
 
 interface ShownOrg {
   name?: unknown;
@@ -18,7 +18,7 @@ abstract class OrgCommand extends ApiCommand {
     const { format, terminal } = this;
     const { isDocument, showResource } = await import('../output/document.js');
     if (isDocument(format)) return showResource(terminal, format, body);
-    const { escapeLine } = await import('../escape.js');
+    const { escapeLine } = await import('../output/escape.js');
     const org = JSON.parse(body) as ShownOrg;
     if (format === 'names') return terminal.out(`${escapeLine(String(org.name))}\n`);
     const [{ TablePrinter }, { formatTime }, { tagsText }] = await Promise.all([
@@ -89,7 +89,7 @@ class OrgGet extends OrgCommand {
   protected async run(): Promise<number> {
     const org = await this.requireOrg(this.ref);
     await this.requireToken();
-    const [client, { path }] = await Promise.all([this.client(), import('../api-client.js')]);
+    const [client, { path }] = await Promise.all([this.client(), import('../../client/api-client.js')]);
     await this.show(await client.call({ method: 'GET', path: path`/org/${org}`, on: 'api', retry: 'safe' }));
     return EXIT.ok;
   }
@@ -110,10 +110,10 @@ class OrgRecover extends OrgCommand {
     await this.requireToken();
     const [client, { path }, { randomUUID }, { isDocument, showResource }, { escapeLine }] = await Promise.all([
       this.client(),
-      import('../api-client.js'),
+      import('../../client/api-client.js'),
       import('node:crypto'),
       import('../output/document.js'),
-      import('../escape.js'),
+      import('../output/escape.js'),
     ]);
     const answer = await client.call({
       method: 'POST',

@@ -1,10 +1,11 @@
 import { type CommandClass, Option } from 'clipanion';
-import { type Binding, isGranted, parseBinding, withBinding, withoutBinding } from '../bindings.js';
+import { ApiError } from '../../client/errors.js';
+import { type Binding, isGranted, parseBinding, withBinding, withoutBinding } from '../args/bindings.js';
+import { POLICY } from '../args/kinds.js';
 import { ApiCommand, type SvcContext } from '../command.js';
-import { ApiError, CliError, EXIT } from '../failures.js';
-import { POLICY } from '../kinds.js';
+import { CliError, EXIT } from '../output/failures.js';
 import { shortName } from '../output/short-name.js';
-import { ResourceCommand } from '../resource-command.js';
+import { ResourceCommand } from './resource/command.js';
 
 /** How often a change is tried anew on what somebody else made of the policy meanwhile. */
 const ATTEMPTS = 5;
@@ -26,7 +27,7 @@ abstract class BindingCommand extends ResourceCommand {
   protected abstract changed(bindings: readonly Binding[], given: Binding): readonly Binding[];
 
   protected async run(): Promise<number> {
-    const [{ principalLink }, org] = await Promise.all([import('../links.js'), this.requireOrg()]);
+    const [{ principalLink }, org] = await Promise.all([import('../args/links.js'), this.requireOrg()]);
     const given = this.texts.map((text) => parseBinding(text, (written) => principalLink(org, '--binding', written)));
     const calls = await this.calls();
     for (let attempt = 1; ; attempt++) {

@@ -1,10 +1,10 @@
 import { type CommandClass, Option } from 'clipanion';
-import { parseBinding } from '../bindings.js';
-import { choice } from '../choice.js';
+import { parseBinding } from '../args/bindings.js';
+import { choice } from '../args/choice.js';
+import { POLICY } from '../args/kinds.js';
 import { ApiCommand, type SvcContext } from '../command.js';
-import { UsageError } from '../failures.js';
-import { POLICY } from '../kinds.js';
-import { CreateCommand, FROM_FILE } from './resource-create.js';
+import { UsageError } from '../output/failures.js';
+import { CreateCommand, FROM_FILE } from './resource/create.js';
 
 const TARGET_KINDS = ['user', 'group', 'serviceaccount', 'policy', 'domain', 'auditctx'] as const;
 
@@ -43,7 +43,7 @@ export function createPolicyCommand(): CommandClass<SvcContext> {
 
     protected override async options(org: string): Promise<Readonly<Record<string, unknown>>> {
       const { targetKind, target, targetLinks } = this;
-      const { linkTo, principalLink } = await import('../links.js');
+      const { linkTo, principalLink } = await import('../args/links.js');
       if (target !== undefined && targetLinks.length > 0) {
         throw new UsageError('--target and --target-link exclude each other');
       }

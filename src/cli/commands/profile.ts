@@ -1,9 +1,9 @@
 import { Option } from 'clipanion';
 import { SvcCommand } from '../command.js';
-import { CliError, EXIT } from '../failures.js';
-import { abbreviate } from '../mask.js';
-import { checkProfileName, type Profile, ProfileStore, type Profiles, unknownProfile } from '../profiles.js';
-import { checkEndpoint, checkToken } from '../settings.js';
+import { CliError, EXIT } from '../output/failures.js';
+import { abbreviate } from '../output/mask.js';
+import { checkEndpoint, checkToken } from '../profile/settings.js';
+import { checkProfileName, type Profile, ProfileStore, type Profiles, unknownProfile } from '../profile/store.js';
 
 interface ShownProfile {
   name: string;

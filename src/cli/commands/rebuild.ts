@@ -1,6 +1,6 @@
 import { Option } from 'clipanion';
 import { ApiCommand } from '../command.js';
-import { EXIT } from '../failures.js';
+import { EXIT } from '../output/failures.js';
 import type { ShownReport } from '../output/report.js';
 
 class Rebuild extends ApiCommand {
@@ -23,7 +23,7 @@ class Rebuild extends ApiCommand {
     await this.requireToken();
     const [client, { awaitJob, startJob }, { isDocument, showResource }, { showReport }] = await Promise.all([
       this.client(),
-      import('../job.js'),
+      import('./awaited.js'),
       import('../output/document.js'),
       import('../output/report.js'),
     ]);

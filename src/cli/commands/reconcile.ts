@@ -1,6 +1,6 @@
 import { Option } from 'clipanion';
 import { ApiCommand } from '../command.js';
-import { EXIT, UsageError } from '../failures.js';
+import { EXIT, UsageError } from '../output/failures.js';
 import type { ShownReport } from '../output/report.js';
 
 class Reconcile extends ApiCommand {
@@ -29,7 +29,7 @@ class Reconcile extends ApiCommand {
     await this.requireToken();
     const [client, { awaitJob, startJob }, { isDocument, showResource }, { showReport, total }] = await Promise.all([
       this.client(),
-      import('../job.js'),
+      import('./awaited.js'),
       import('../output/document.js'),
       import('../output/report.js'),
     ]);

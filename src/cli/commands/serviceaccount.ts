@@ -1,16 +1,16 @@
-import { SERVICE_ACCOUNT } from '../kinds.js';
-import { accessReportCommand } from './resource-access-report.js';
-import { createCommand } from './resource-create.js';
-import { deleteCommand } from './resource-delete.js';
-import { editCommand } from './resource-edit.js';
-import { eventlogCommand } from './resource-eventlog.js';
-import { getCommand } from './resource-get.js';
-import { addKeyCommand, keysCommand, removeKeyCommand } from './resource-keys.js';
-import { patchCommand } from './resource-patch.js';
-import { permissionsCommand } from './resource-permissions.js';
-import { queryCommand } from './resource-query.js';
-import { tagCommand } from './resource-tag.js';
-import { updateCommand } from './resource-update.js';
+import { SERVICE_ACCOUNT } from '../args/kinds.js';
+import { accessReportCommand } from './resource/access-report.js';
+import { createCommand } from './resource/create.js';
+import { deleteCommand } from './resource/delete.js';
+import { editCommand } from './resource/edit.js';
+import { eventlogCommand } from './resource/eventlog.js';
+import { getCommand } from './resource/get.js';
+import { addKeyCommand, keysCommand, removeKeyCommand } from './resource/keys.js';
+import { patchCommand } from './resource/patch.js';
+import { permissionsCommand } from './resource/permissions.js';
+import { queryCommand } from './resource/query.js';
+import { tagCommand } from './resource/tag.js';
+import { updateCommand } from './resource/update.js';
 
 export const COMMANDS = [
   accessReportCommand(SERVICE_ACCOUNT),

@@ -1,8 +1,9 @@
 import { type CommandClass, Option } from 'clipanion';
+import { type ErrorBody } from '../../client/errors.js';
+import { USER } from '../args/kinds.js';
 import { ApiCommand, type SvcContext } from '../command.js';
-import { describeItem, type ErrorBody, EXIT, UsageError } from '../failures.js';
-import { USER } from '../kinds.js';
-import { ResourceCommand } from '../resource-command.js';
+import { describeItem, EXIT, UsageError } from '../output/failures.js';
+import { ResourceCommand } from './resource/command.js';
 
 /** As many as the service takes at once. */
 const MOST_INVITED = 10;

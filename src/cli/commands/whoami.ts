@@ -1,5 +1,5 @@
 import { ApiCommand } from '../command.js';
-import { EXIT } from '../failures.js';
+import { EXIT } from '../output/failures.js';
 
 type Held = 'all' | { readonly total?: unknown };
 
@@ -32,7 +32,7 @@ class WhoAmI extends ApiCommand {
       await showResource(terminal, format, answer);
       return EXIT.ok;
     }
-    const { escapeLine } = await import('../escape.js');
+    const { escapeLine } = await import('../output/escape.js');
     const shown = JSON.parse(answer) as WhoAmIAnswer;
     const name = nameOf(shown);
     const lines = format === 'names' ? [name] : await this.#lines(name, shown);

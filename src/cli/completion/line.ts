@@ -1,8 +1,8 @@
-import { type Arguments, readArguments } from '../argv.js';
+import { type Arguments, readArguments } from '../args/argv.js';
+import { type Commands, findCommand } from '../args/lookup.js';
 import { ApiCommand } from '../command.js';
-import { UsageError } from '../failures.js';
-import { FAMILIES } from '../families.js';
-import { type Commands, findCommand } from '../lookup.js';
+import { FAMILIES } from '../commands/families.js';
+import { UsageError } from '../output/failures.js';
 import { type Shape, shapeOf } from './shape.js';
 
 /** What may stand at a place of a command line. */

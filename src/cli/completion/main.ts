@@ -1,4 +1,4 @@
-import { escapeLine, isUnsafe } from '../escape.js';
+import { escapeLine, isUnsafe } from '../output/escape.js';
 import { Terminal } from '../terminal.js';
 import { type Answer, complete } from './complete.js';
 

@@ -1,8 +1,8 @@
-import { ApiClient, path } from '../api-client.js';
-import type { GivenOption } from '../argv.js';
-import { type Kind, USER } from '../kinds.js';
-import { ProfileStore } from '../profiles.js';
-import { resolveSettings } from '../settings.js';
+import { ApiClient, path } from '../../client/api-client.js';
+import type { GivenOption } from '../args/argv.js';
+import { type Kind, USER } from '../args/kinds.js';
+import { resolveSettings } from '../profile/settings.js';
+import { ProfileStore } from '../profile/store.js';
 import type { Terminal } from '../terminal.js';
 import type { Candidate } from './line.js';
 
@@ -25,7 +25,7 @@ export async function profileNames({ env }: Asking): Promise<Candidate[]> {
 
 /** The names of resources from the prefix on, by name. None where no organization or no key is known. */
 export async function resourceNames(kind: Kind, prefix: string, asking: Asking): Promise<Candidate[]> {
-  const { given, env, terminal } = asking;
+  const { given, env } = asking;
   const text = (option: string) => given.findLast(({ name }) => name === option)?.value.toString();
   const flags = {
     profile: text('--profile'),
@@ -37,7 +37,7 @@ export async function resourceNames(kind: Kind, prefix: string, asking: Asking):
   if (!settings.org || !settings.token) return [];
   const insecure = given.some(({ name, value }) => name === '--insecure' && value === true);
   const signal = AbortSignal.timeout(PATIENCE_MS);
-  const client = new ApiClient(settings, { insecure, verbose: false, debug: false, terminal, signal });
+  const client = new ApiClient({ ...settings, insecure, signal });
   const property = kind === USER ? 'email' : 'name';
   const terms = prefix === '' ? [] : [{ property, op: '>=', value: prefix }];
   const answer = await client.call({

@@ -1,6 +1,6 @@
 import type { CommandClass } from 'clipanion';
-import type { OptionSpec } from '../argv.js';
-import type { Choice } from '../choice.js';
+import type { OptionSpec } from '../args/argv.js';
+import type { Choice } from '../args/choice.js';
 import type { SvcContext } from '../command.js';
 
 interface ShapeOption extends OptionSpec {

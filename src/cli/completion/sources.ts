@@ -1,4 +1,4 @@
-import { DOMAIN, GROUP, type Kind, POLICY, SERVICE_ACCOUNT, USER } from '../kinds.js';
+import { DOMAIN, GROUP, type Kind, POLICY, SERVICE_ACCOUNT, USER } from '../args/kinds.js';
 
 /** Names that are not in the program: of files, of profiles, or of the resources of a kind. */
 export type Source = 'files' | 'profiles' | Kind;

@@ -2,7 +2,7 @@ import { isUtf8 } from 'node:buffer';
 import { mkdtemp, readFile, rm, stat, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { CliError } from '../failures.js';
+import { CliError } from '../output/failures.js';
 
 /** More than twice of what the service takes as a body. */
 const LONGEST = 512 * 1024;

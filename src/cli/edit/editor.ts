@@ -1,7 +1,7 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import type { SvcContext } from '../command.js';
-import { CliError, UsageError } from '../failures.js';
+import { CliError, UsageError } from '../output/failures.js';
 import type { Terminal } from '../terminal.js';
 
 const DEFAULT = 'vi';

@@ -1,4 +1,4 @@
-import { escapeLine } from '../escape.js';
+import { escapeLine } from '../output/escape.js';
 
 /** Lines for the user, on top of a text that is edited. They are comments of YAML, and are taken off again. */
 export class Remarks {

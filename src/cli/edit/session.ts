@@ -1,7 +1,8 @@
-import { ApiError, CliError } from '../failures.js';
+import { ApiError, ClientError } from '../../client/errors.js';
+import { fromYaml, YamlFault } from '../args/yaml.js';
+import { CliError, hintsOf } from '../output/failures.js';
 import { toYaml } from '../output/yaml.js';
 import type { Terminal } from '../terminal.js';
-import { fromYaml, YamlFault } from '../yaml-input.js';
 import { Draft } from './draft.js';
 import { type Editor, isAttended } from './editor.js';
 import { difference } from './merge-patch.js';
@@ -70,7 +71,7 @@ class Session {
   #text: string;
   #remarks: Remarks;
   /** Why the text is shown again. */
-  #refusal: CliError | undefined;
+  #refusal: ClientError | undefined;
   #refusals = 0;
 
   constructor(edit: Edit, draft: Draft, stored: Stored) {
@@ -116,14 +117,14 @@ class Session {
   }
 
   /** The same text once more, with the refusal on top. */
-  #reopen(text: string, refusal: CliError): void {
+  #reopen(text: string, refusal: ClientError): void {
     this.#refusals += 1;
     if (this.#refusals >= UNATTENDED_TRIES && !isAttended(this.#edit.terminal)) throw refusal;
     this.#text = text;
     this.#refusal = refusal;
     this.#remarks = new Remarks([
       `Refused: ${refusal.message}`,
-      ...refusal.hints.map((hint) => `  ${hint}`),
+      ...hintsOf(refusal).map((hint) => `  ${hint}`),
       'Correct it, save and close. To give up, leave it as it is, or empty the file.',
     ]);
   }
@@ -162,7 +163,7 @@ function documentOf(text: string): Value {
 const isStale = (error: unknown): boolean => error instanceof ApiError && error.body.status === STALE;
 
 /** What is wrong with the document, in words for the user. Throws whatever is no fault of the document. */
-function refusalOf(error: unknown): CliError {
+function refusalOf(error: unknown): ClientError {
   if (error instanceof ApiError && REFUSED.includes(error.body.status)) return error;
   if (!(error instanceof YamlFault)) throw error;
   const { line, message } = error;

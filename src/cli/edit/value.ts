@@ -1,4 +1,4 @@
-import { elements, members } from '../json-text.js';
+import { elements, members } from '../../client/json-text.js';
 
 /** A value of JSON. A scalar is its JSON text: so numbers keep every digit, and no member name is special. */
 export type Value = ReadonlyMap<string, Value> | readonly Value[] | string;

@@ -1,5 +1,5 @@
-import { escapeLine } from '../escape.js';
 import type { Terminal } from '../terminal.js';
+import { escapeLine } from './escape.js';
 import { shortName } from './short-name.js';
 import { type Column, TablePrinter } from './table.js';
 

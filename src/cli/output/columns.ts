@@ -1,5 +1,5 @@
+import type { Kind } from '../args/kinds.js';
 import type { TimeStyle } from '../command.js';
-import type { Kind } from '../kinds.js';
 import { shortName } from './short-name.js';
 import type { Column } from './table.js';
 import { formatTime } from './time.js';

@@ -1,4 +1,4 @@
-import type { Kind } from '../kinds.js';
+import type { Kind } from '../args/kinds.js';
 import type { Terminal } from '../terminal.js';
 import { nameOf, type Shown } from './columns.js';
 import { distinctNames } from './distinct.js';

@@ -1,8 +1,8 @@
+import { type Member, members, objectText, oneLine, pretty } from '../../client/json-text.js';
 import type { Format } from '../command.js';
-import { escapeLines } from '../escape.js';
-import { UsageError } from '../failures.js';
-import { type Member, members, objectText, oneLine, pretty } from '../json-text.js';
 import type { Terminal } from '../terminal.js';
+import { escapeLines } from './escape.js';
+import { UsageError } from './failures.js';
 
 /** Formats that show the service's JSON, whole or slim. */
 export type DocumentFormat = Extract<Format, 'json' | 'yaml' | 'json-slim' | 'yaml-slim'>;

@@ -1,7 +1,7 @@
 import type { TimeStyle } from '../command.js';
-import { escapeLine } from '../escape.js';
 import type { Terminal } from '../terminal.js';
 import type { TextForms } from './document.js';
+import { escapeLine } from './escape.js';
 import { type Change, type Difference, differenceOf } from './event-diff.js';
 import { eventColumns, eventForms, type ShownEvent } from './events.js';
 import { shortName } from './short-name.js';

@@ -1,6 +1,6 @@
-import { wanted } from '../documents.js';
-import { type Member, members, objectText } from '../json-text.js';
-import type { Kind } from '../kinds.js';
+import { type Member, members, objectText } from '../../client/json-text.js';
+import { wanted } from '../args/documents.js';
+import type { Kind } from '../args/kinds.js';
 import type { Distinct } from './distinct.js';
 import { toYaml } from './yaml.js';
 

@@ -1,5 +1,5 @@
+import type { Kind } from '../args/kinds.js';
 import type { Format, TimeStyle } from '../command.js';
-import type { Kind } from '../kinds.js';
 import type { Terminal } from '../terminal.js';
 import { columnsOf, nameOf, type Shown } from './columns.js';
 import { isDocument, type ListSink, openList, showResource, type TextForms } from './document.js';

@@ -1,6 +1,6 @@
 import stringWidth from 'string-width';
-import { escapeLine } from '../escape.js';
 import type { Style, Terminal } from '../terminal.js';
+import { escapeLine } from './escape.js';
 
 export interface Column<T> {
   header: string;

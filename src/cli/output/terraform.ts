@@ -1,8 +1,8 @@
-import { wanted } from '../documents.js';
-import { escapeLine } from '../escape.js';
-import { elements, members } from '../json-text.js';
-import type { Kind } from '../kinds.js';
+import { elements, members } from '../../client/json-text.js';
+import { wanted } from '../args/documents.js';
+import type { Kind } from '../args/kinds.js';
 import type { Distinct } from './distinct.js';
+import { escapeLine } from './escape.js';
 
 /** A Terraform block of type `svc_<kind>`; its attributes are the service's own members. */
 export function toTerraform(kind: Kind, name: string, resource: string, distinct: Distinct): string {

@@ -1,6 +1,6 @@
 import { Document, Pair, Scalar, type ScalarTag, type Tags, YAMLMap, YAMLSeq } from 'yaml';
-import { escapeLines, isUnsafe } from '../escape.js';
-import { elements, members } from '../json-text.js';
+import { elements, members } from '../../client/json-text.js';
+import { escapeLines, isUnsafe } from './escape.js';
 
 /** A number as its text: YAML's own numbers would be rounded. */
 class NumberText {

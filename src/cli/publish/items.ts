@@ -1,6 +1,6 @@
 import { isUtf8 } from 'node:buffer';
 import { createHash } from 'node:crypto';
-import { member } from '../json-text.js';
+import { member } from '../../client/json-text.js';
 import { Occurrences } from './occurrences.js';
 import type { Piece } from './pieces.js';
 

@@ -1,5 +1,6 @@
-import { type ApiClient, path, retryDelay } from '../api-client.js';
-import { ApiError, CliError, type ErrorBody } from '../failures.js';
+import { type ApiClient, path, retryDelay } from '../../client/api-client.js';
+import { ApiError, type ErrorBody } from '../../client/errors.js';
+import { CliError } from '../output/failures.js';
 import { bulkLine, type Fault, type Item } from './items.js';
 
 /** The service takes twice as much; smaller requests are spread better and repeated cheaper. */

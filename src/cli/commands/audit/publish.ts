@@ -1,0 +1,144 @@
+import { createReadStream } from 'node:fs';
+import { Option } from 'clipanion';
+import { ApiCommand } from '../../command.js';
+import { CliError, describeItem, EXIT, UsageError } from '../../output/failures.js';
+import type { Fault, Item } from '../../publish/items.js';
+import type { Outcome } from '../../publish/publisher.js';
+
+interface Tally {
+  succeeded: number;
+  failed: number;
+  firstId: string | undefined;
+  lastId: string | undefined;
+}
+
+/** Publishes the events of a file, or one event given by options. */
+export class AuditPublish extends ApiCommand {
+  static override paths = [['audit', 'publish']];
+  static override usage = ApiCommand.Usage({
+    description: 'publish audit events from a file, from standard input, or one event from options',
+    details:
+      'The file is NDJSON (one event a line), a JSON array of events, or one event. A line {"source": ..., "event": {...}} stands for its event. ' +
+      'Each event is sent as it is written, with a key made of its bytes and the number of its occurrence: the same publisher publishing the file again adds nothing.',
+    examples: [
+      ['A file of many events', 'svc audit publish --context default --file events.ndjson'],
+      ['From another program', 'journal-to-events | svc audit publish -f - --async'],
+      ['One event', 'svc audit publish --resource-name web --action-type restart --result-status OK'],
+    ],
+  });
+
+  contextName = Option.String('--context', 'default', {
+    description: 'audit context to publish into; default `default`',
+  });
+  file = Option.String('-f,--file', { description: 'file of events; - for standard input' });
+  async = Option.Boolean('--async', false, { description: 'do not wait until the events can be found' });
+  resourceName = Option.String('--resource-name', { description: 'one event: name of the resource' });
+  resourceId = Option.String('--resource-id', { description: 'one event: identifier of the resource' });
+  resourceType = Option.String('--resource-type', { description: 'one event: type of the resource' });
+  actionType = Option.String('--action-type', { description: 'one event: type of the action' });
+  resultStatus = Option.String('--result-status', { description: 'one event: status of the result' });
+  subjectEmail = Option.String('--subject-email', { description: 'one event: e-mail address of who did it' });
+  eventTime = Option.String('--event-time', { description: 'one event: when it happened, ISO 8601; default now' });
+  idempotencyKey = Option.String('--idempotency-key', { description: 'one event: key under which it is stored once' });
+  protected override readonly unavailable = { formats: ['tf', 'crd'] as const, subject: 'audit events' };
+
+  protected async run(): Promise<number> {
+    const items = await this.#items();
+    const org = await this.requireOrg();
+    await this.requireToken();
+    const [client, { Publisher }, { openList }] = await Promise.all([
+      this.client(),
+      import('../../publish/publisher.js'),
+      import('../../output/document.js'),
+    ]);
+    const { format, terminal } = this;
+    const publisher = new Publisher(client, { org, context: this.contextName, async: this.async });
+    const tally: Tally = { succeeded: 0, failed: 0, firstId: undefined, lastId: undefined };
+    const list = openList(terminal, format, {
+      rows: async () => {},
+      name: (raw) => (JSON.parse(raw) as { id?: string }).id,
+    });
+    await list.begin([{ name: 'kind', raw: '"publishresult"' }]);
+    try {
+      for await (const outcomes of publisher.publish(items)) {
+        await list.items(outcomes.map((outcome) => JSON.stringify(outcome)));
+        this.#count(outcomes, tally);
+        terminal.progress(`published ${tally.succeeded}, failed ${tally.failed}`);
+      }
+    } finally {
+      terminal.note(`published ${tally.succeeded}, failed ${tally.failed}`);
+    }
+    await list.end(
+      ['succeeded', 'failed'].map((name) => ({ name, raw: String(tally[name as 'succeeded' | 'failed']) })),
+    );
+    if (format === 'text') await this.#summary(tally);
+    return tally.failed > 0 ? EXIT.failure : EXIT.ok;
+  }
+
+  #count(outcomes: readonly Outcome[], tally: Tally): void {
+    for (const outcome of outcomes) {
+      if ('error' in outcome) {
+        tally.failed++;
+        this.terminal.error(`line ${outcome.line}: ${describeItem(outcome.error)}`);
+      } else {
+        tally.succeeded++;
+        tally.firstId ??= outcome.id;
+        tally.lastId = outcome.id;
+      }
+    }
+  }
+
+  async #summary(tally: Tally): Promise<void> {
+    const { TablePrinter } = await import('../../output/table.js');
+    const table = new TablePrinter<Tally>(this.terminal, [
+      { header: 'CONTEXT', value: () => this.contextName },
+      { header: 'PUBLISHED', value: ({ succeeded }) => String(succeeded) },
+      { header: 'FAILED', value: ({ failed }) => String(failed) },
+      { header: 'FIRST ID', value: ({ firstId = '' }) => firstId },
+      { header: 'LAST ID', value: ({ lastId = '' }) => lastId },
+    ]);
+    await table.print([tally]);
+  }
+
+  async #items(): Promise<AsyncIterable<Item | Fault>> {
+    const event = this.#eventOfOptions();
+    if (this.file === undefined) {
+      if (!event) throw new UsageError('no event: give --file, or --resource-name or --resource-id');
+      const { randomUUID } = await import('node:crypto');
+      return oneItem({ line: 1, event: JSON.stringify(event), key: this.idempotencyKey ?? randomUUID() });
+    }
+    if (event || this.idempotencyKey !== undefined)
+      throw new UsageError('--file and options of one event exclude each other');
+    const [{ readPieces }, { readItems }] = await Promise.all([
+      import('../../publish/pieces.js'),
+      import('../../publish/items.js'),
+    ]);
+    return readItems(readPieces(this.file === '-' ? this.terminal.stdin : readFile(this.file)));
+  }
+
+  #eventOfOptions(): object | undefined {
+    const { resourceName: name, resourceId: id, resourceType: type } = this;
+    const { actionType, resultStatus, subjectEmail, eventTime } = this;
+    const event = {
+      ...((name ?? id ?? type) !== undefined && { resource: { id, name, type } }),
+      ...(eventTime !== undefined && { eventTime }),
+      ...(subjectEmail !== undefined && { subject: { email: subjectEmail } }),
+      ...(actionType !== undefined && { action: { type: actionType } }),
+      ...(resultStatus !== undefined && { result: { status: resultStatus } }),
+    };
+    return Object.keys(event).length > 0 ? event : undefined;
+  }
+}
+
+async function* oneItem(item: Item): AsyncGenerator<Item> {
+  yield item;
+}
+
+/** The file's bytes; a file that cannot be read is told by its name. */
+async function* readFile(file: string): AsyncGenerator<Buffer> {
+  try {
+    yield* createReadStream(file);
+  } catch (error) {
+    throw new CliError(`cannot read ${file}: ${(error as Error).message}`, EXIT.failure, [], { cause: error });
+  }
+}

@@ -1,0 +1,56 @@
+import type { ApiClient } from '../../client/api-client.js';
+import type { Member } from '../../client/json-text.js';
+import { linksOf, nextOf, type Page, type PageOptions, readPage } from '../../client/pages.js';
+import type { ListSink } from '../output/document.js';
+
+interface ListRun extends PageOptions {
+  client: ApiClient;
+  /** The path of the first page. */
+  start: string;
+  sink: ListSink;
+  limit: number;
+  /** Whether nobody reads the output any more. */
+  stopped(): boolean;
+}
+
+/**
+ * Follows the `next` links until the limit, passing each page on before the next is read: a list of any length takes the
+ * memory of one page. One page is shown with the service's own envelope; several are one document with the first page's
+ * envelope and only its `self` link, since `next` of any page would mislead.
+ */
+export async function showPages({ client, start, sink, limit, stopped, ...options }: ListRun): Promise<void> {
+  const first = await readPage(client, start, options);
+  await sink.begin(headOf(first));
+  let left = limit;
+  let page = first;
+  let pages = 1;
+  for (let at = start; ; pages++) {
+    const shown = page.items.slice(0, left);
+    await sink.items(shown);
+    left -= shown.length;
+    const next = nextOf(page, at);
+    if (next === undefined || left <= 0 || stopped()) break;
+    at = next;
+    page = await readPage(client, next, options);
+  }
+  const tail = tailOf(first);
+  await sink.end(pages === 1 ? tail : tail.map((one) => (one.name === 'links' ? selfLink(one) : one)));
+}
+
+/** Shows one page as the service sent it. */
+export async function showPage(page: Page, sink: ListSink): Promise<void> {
+  await sink.begin(headOf(page));
+  await sink.items(page.items);
+  await sink.end(tailOf(page));
+}
+
+/** Members of the envelope that are shown after the items. */
+const TAIL = new Set(['query', 'links']);
+
+const headOf = ({ envelope }: Page): Member[] => envelope.filter(({ name }) => !TAIL.has(name));
+const tailOf = ({ envelope }: Page): Member[] => envelope.filter(({ name }) => TAIL.has(name));
+
+const selfLink = ({ name, raw }: Member): Member => ({
+  name,
+  raw: JSON.stringify(linksOf(raw).filter(({ rel }) => rel === 'self')),
+});

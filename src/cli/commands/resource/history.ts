@@ -1,0 +1,113 @@
+import { type ApiClient, path } from '../../../client/api-client.js';
+import { ApiError } from '../../../client/errors.js';
+import { member } from '../../../client/json-text.js';
+import { PAGE_SIZE, type Page, queryText, readPage } from '../../../client/pages.js';
+import type { Kind } from '../../args/kinds.js';
+import { CliError, EXIT } from '../../output/failures.js';
+
+/** The audit context in which the service tells what it changed. Nobody else publishes there. */
+const CONTEXT = 'svc';
+
+/** The resource whose log it is; it may be deleted. */
+export interface Logged {
+  org: string;
+  kind: Kind;
+  ref: string;
+}
+
+type Query = Readonly<Record<string, string | undefined>>;
+
+/** The log's path, newest event first. */
+export const logPath = ({ org, kind, ref }: Logged, query: Query): string =>
+  path`/org/${org}/${kind.segment}/${ref}/-eventlog` + queryText(query);
+
+export interface FollowedLog {
+  /** The last events until now, oldest first. */
+  readonly first: readonly string[];
+  /** The page of the order received behind which to go on. */
+  readonly from: Page;
+  /** Which of the events behind it are in the log and none of the first; to be asked once for each in their order. */
+  readonly wanted: (raw: string) => boolean;
+}
+
+/**
+ * The end of a log and where it goes on. The log itself has no order received, in which alone nothing is missed; so it
+ * goes on in all that the service changes, where its events are picked out. Throws where the key may not read that.
+ */
+export async function openFollowed(
+  client: ApiClient,
+  logged: Logged,
+  { last, fromEvent, actionType }: { last: number; fromEvent: string | undefined; actionType: string | undefined },
+): Promise<FollowedLog> {
+  const inLog = await ownEvents(client, logged);
+  // Before the first are read: what comes between is in both, and left out of the second.
+  const from = await endOfChanges(client, logged.org, fromEvent);
+  const first = last === 0 ? [] : (await readLog(client, logged, { fromEvent, actionType, pageSize: `${last}` })).items;
+  const shown = new Set(first.map((raw) => parse(raw).id));
+  const wanted = (raw: string) => {
+    const event = parse(raw);
+    return inLog(event) && !shown.has(event.id) && (actionType === undefined || event.action?.type === actionType);
+  };
+  return { first: first.toReversed(), from, wanted };
+}
+
+const readLog = (client: ApiClient, logged: Logged, query: Query): Promise<Page> =>
+  readPage(client, logPath(logged, query), { on: 'api' });
+
+async function endOfChanges(client: ApiClient, org: string, fromEvent: string | undefined): Promise<Page> {
+  try {
+    // A list leaves out what the key may not read, and does not say so: the context's own page does.
+    await client.call({ method: 'GET', path: path`/audit/org/${org}/auditctx/${CONTEXT}`, on: 'audit', retry: 'safe' });
+  } catch (cause) {
+    if (!(cause instanceof ApiError) || cause.body.status !== 403) throw cause;
+    const hint = `it needs the permission readAudit on the audit context ${CONTEXT}; the log without --follow does not`;
+    throw new CliError('--follow is not allowed with this key', EXIT.denied, [hint], { cause });
+  }
+  const query = { contextName: CONTEXT, resultStatus: 'OK', fromEvent, order: 'received' };
+  return readPage(client, path`/audit/org/${org}` + queryText({ ...query, last: '0', pageSize: `${PAGE_SIZE}` }));
+}
+
+interface ControlEvent {
+  id?: unknown;
+  requestId?: unknown;
+  resource?: { id?: unknown; name?: unknown; type?: unknown };
+  action?: { type?: unknown };
+}
+
+const parse = (raw: string): ControlEvent => (JSON.parse(raw) ?? {}) as ControlEvent;
+
+/** Tells of the events that come, one after the other, whether they are in the log. */
+async function ownEvents(client: ApiClient, logged: Logged): Promise<(event: ControlEvent) => boolean> {
+  const newest = await readLog(client, logged, { pageSize: '1' });
+  const id = idOf(newest);
+  const { name } = logged.kind;
+  let keyName = await keyNameOf(client, logged, newest);
+  let deletedBy: unknown;
+  return ({ resource, action, requestId }) => {
+    if (resource?.id === id && resource?.type === name) {
+      // Whoever gets the same name later has keys under the same link. The deletion takes its own keys along.
+      if (action?.type === 'delete') deletedBy = requestId;
+      return true;
+    }
+    if (deletedBy !== undefined && requestId !== deletedBy) keyName = undefined;
+    return keyName !== undefined && resource?.type === 'key' && resource.name === keyName;
+  };
+}
+
+function idOf({ envelope }: Page): string {
+  const query = envelope.find(({ name }) => name === 'query')?.raw ?? '{}';
+  const id: unknown = JSON.parse(member(query, 'resourceId') ?? 'null');
+  if (typeof id !== 'string') throw new CliError('the service did not tell whose log it is: it cannot be followed');
+  return id;
+}
+
+/** Events of keys have the link of whom they speak for as their name. Undefined where there will be none. */
+async function keyNameOf(client: ApiClient, logged: Logged, newest: Page): Promise<string | undefined> {
+  const { org, kind, ref } = logged;
+  if (kind.name !== 'user' && kind.name !== 'serviceaccount') return undefined;
+  const deletion = await readLog(client, logged, { actionType: 'delete', pageSize: '1' });
+  if (deletion.items.length > 0) return undefined;
+  const { name = ref, type } = parse(newest.items[0] ?? '{}').resource ?? {};
+  if (type === 'key') return String(name);
+  return `/org/${org}/${kind.segment}/${encodeURIComponent(String(name)).replaceAll('%40', '@')}`;
+}

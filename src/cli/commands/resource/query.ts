@@ -1,0 +1,59 @@
+import { type CommandClass, Option } from 'clipanion';
+import { choice } from '../../args/choice.js';
+import type { Kind } from '../../args/kinds.js';
+import { MATCHES, querySpec } from '../../args/query-terms.js';
+import { ApiCommand, type SvcContext } from '../../command.js';
+import { EXIT } from '../../output/failures.js';
+import { ResourceCommand } from './command.js';
+
+/** `svc <kind> query`. */
+export function queryCommand(kind: Kind): CommandClass<SvcContext> {
+  return class extends ResourceCommand {
+    static override paths = [[kind.name, 'query']];
+    static override usage = ApiCommand.Usage({
+      description: `find ${kind.plural} by their properties, tags and relations`,
+      details:
+        'A property is named by its path, a tag by tags.KEY, too. Besides key=value, --property takes key!=value, ' +
+        'key>value, key>=value, key<value, key<=value, key~value (contains, in any case), key (is there) and !key (is ' +
+        'not). Texts compare exactly, numbers and times by value.' +
+        (kind.name in RELATIONS ? ` --rel takes ${RELATIONS[kind.name]}=REF and ${RELATIONS[kind.name]}!=REF.` : ''),
+      examples: EXAMPLES[kind.name] ?? [[`By a tag`, `svc ${kind.name} query --tag team=core`]],
+    });
+
+    match = choice('--match', MATCHES, { what: 'which terms must hold', without: 'default all' });
+    properties = Option.Array('--property,--prop', [], {
+      description: 'a property key=value; may be given several times',
+    });
+    tags = Option.Array('--tag', [], { description: 'a tag key=value; may be given several times' });
+    relations = Option.Array('--rel', [], { description: 'a relation; may be given several times' });
+    protected override readonly kind = kind;
+
+    protected async run(): Promise<number> {
+      const spec = querySpec({
+        match: this.match,
+        properties: { option: '--property', value: this.properties },
+        tags: { option: '--tag', value: this.tags },
+        relations: { option: '--rel', value: this.relations },
+      });
+      await this.showList({ kind: kind.name, fetch: 'items', spec });
+      return EXIT.ok;
+    }
+  };
+}
+
+const RELATIONS: Readonly<Record<string, string>> = { user: 'group', group: 'member' };
+
+const EXAMPLES: Readonly<Record<string, [string, string][]>> = {
+  user: [
+    ['By e-mail address', 'svc user query --property email=ann@example.com'],
+    ['Those of a team who joined in 2024 or later', 'svc user query --tag team=core --prop "created>=2024-01-01"'],
+    ['Those who are in neither group', 'svc user query --match none --rel group=devs --rel group=ops'],
+  ],
+  group: [
+    ['By name', 'svc group query --property name=devs'],
+    ['By a word in the description', 'svc group query --prop description~deploy'],
+    ['All groups that link a user', 'svc group query --rel member=ann@example.com'],
+  ],
+  domain: [['Those with a certificate by DNS', 'svc domain query --prop spec.certChallengeType=dns01']],
+  policy: [['Those on groups', 'svc policy query --prop targetKind=group']],
+};

@@ -1,0 +1,72 @@
+import {
+  ApiError,
+  ClientError,
+  ConnectionError,
+  type ConnectionFault,
+  describe,
+  type ErrorBody,
+  fieldLines,
+  Interrupted,
+} from '../../client/errors.js';
+
+/** The exit codes of `svc`. Scripts rely on them: they are part of its interface. */
+export const EXIT = { ok: 0, failure: 1, usage: 2, denied: 4, interrupted: 130 } as const;
+
+/** A failure of `svc` itself: shown without a stack trace, ending the process with `exitCode`. */
+export class CliError extends ClientError {
+  override readonly name: string = 'CliError';
+
+  constructor(
+    message: string,
+    readonly exitCode: number = EXIT.failure,
+    /** Lines shown below the message: what to do about it. */
+    readonly hints: readonly string[] = [],
+    options?: ErrorOptions,
+  ) {
+    super(message, options);
+  }
+}
+
+/** The command line is wrong: exit code 2. */
+export class UsageError extends CliError {
+  override readonly name = 'UsageError';
+
+  constructor(message: string, hints: readonly string[] = []) {
+    super(message, EXIT.usage, hints);
+  }
+}
+
+const LOG_IN = 'store a key with `svc login`, or give one with --token or SVC_TOKEN';
+const CHECK = 'check --endpoint, SVC_ENDPOINT and the profile';
+
+const CONNECTION_HINTS: Readonly<Record<ConnectionFault, string>> = {
+  'unknown-host': CHECK,
+  refused: `start the service, or ${CHECK}`,
+  unreachable: CHECK,
+  cut: 'try again',
+  untrusted: 'NODE_EXTRA_CA_CERTS names your own authority; --insecure skips the check',
+  'not-http': 'http or https? see --endpoint',
+  'not-json': 'is this the address of the service? see --endpoint; --debug shows the answer',
+  other: CHECK,
+};
+
+/** The exit code of a failure. */
+export function exitCodeOf(error: unknown): number {
+  if (error instanceof CliError) return error.exitCode;
+  if (error instanceof Interrupted) return EXIT.interrupted;
+  return error instanceof ApiError && [401, 403].includes(error.body.status) ? EXIT.denied : EXIT.failure;
+}
+
+/** What to do about a failure, a line each. */
+export function hintsOf(error: ClientError): readonly string[] {
+  if (error instanceof CliError) return error.hints;
+  if (error instanceof ConnectionError) return [CONNECTION_HINTS[error.fault]];
+  if (!(error instanceof ApiError)) return [];
+  return [...fieldLines(error.body), ...(error.body.status === 401 ? [LOG_IN] : [])];
+}
+
+/** The message of a failed item: its description and its faults, on one line. */
+export function describeItem(body: ErrorBody): string {
+  const faults = fieldLines(body);
+  return faults.length > 1 ? `${describe(body)}: ${faults.join('; ')}` : describe(body);
+}

@@ -1,0 +1,179 @@
+import { randomBytes } from 'node:crypto';
+import type { FileHandle } from 'node:fs/promises';
+import { mkdir, open, readFile, realpath, rename, rm, stat } from 'node:fs/promises';
+import { basename, dirname, join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { CliError, UsageError } from '../output/failures.js';
+
+/** What one profile remembers. An absent member falls through to the default. */
+export interface Profile {
+  org?: string;
+  token?: string;
+  endpoint?: string;
+  auditEndpoint?: string;
+}
+
+const MEMBERS = ['org', 'token', 'endpoint', 'auditEndpoint'] as const;
+const NAME = /^[A-Za-z0-9][A-Za-z0-9._-]{0,62}$/;
+const LOCK_PATIENCE_MS = 3_000;
+const LOCK_STALE_MS = 10_000;
+
+/** All profiles, and which of them a call uses that names none. */
+export interface Profiles {
+  default: string | undefined;
+  byName: Map<string, Profile>;
+}
+
+/** The folder of the settings: `SVC_CONFIG_DIR`, else `$XDG_CONFIG_HOME/svc`, else what the platform calls for. */
+async function configDir(env: NodeJS.ProcessEnv): Promise<string> {
+  if (env.SVC_CONFIG_DIR) return env.SVC_CONFIG_DIR;
+  if (env.XDG_CONFIG_HOME) return join(env.XDG_CONFIG_HOME, 'svc');
+  const { default: envPaths } = await import('env-paths');
+  return envPaths('svc', { suffix: '' }).config;
+}
+
+/**
+ * The profile file. It holds keys: mode 0600, in a folder of mode 0700 where it makes one. A change is written beside
+ * the file, synced and renamed, under a lock: a crash leaves the old file or the new one, and two changes at once are
+ * both kept.
+ */
+export class ProfileStore {
+  readonly file: string;
+
+  constructor(dir: string) {
+    this.file = join(dir, 'profiles.json');
+  }
+
+  static async open(env: NodeJS.ProcessEnv): Promise<ProfileStore> {
+    return new ProfileStore(await configDir(env));
+  }
+
+  async read(): Promise<Profiles> {
+    let text: string;
+    try {
+      text = await readFile(this.file, 'utf8');
+    } catch (error) {
+      if ((error as NodeJS.ErrnoException).code === 'ENOENT') return { default: undefined, byName: new Map() };
+      throw new CliError(`cannot read the profile file ${this.file}: ${(error as Error).message}`);
+    }
+    const profiles = parseProfiles(text);
+    if (profiles) return profiles;
+    throw new CliError(`the profile file ${this.file} is damaged`, undefined, [
+      'repair it, or move it away and create the profiles again',
+    ]);
+  }
+
+  /** The profile of that name, or the default one; undefined when none is named and there is no default. */
+  async find(name: string | undefined): Promise<{ name: string; profile: Profile } | undefined> {
+    const profiles = await this.read();
+    const wanted = name ?? profiles.default;
+    const profile = wanted === undefined ? undefined : profiles.byName.get(wanted);
+    if (wanted !== undefined && profile) return { name: wanted, profile };
+    if (name === undefined) return undefined;
+    throw unknownProfile(name, profiles);
+  }
+
+  /** Applies one change to the file as it is then; an error thrown by `change` leaves the file as it was. */
+  async update(change: (profiles: Profiles) => void): Promise<Profiles> {
+    await mkdir(dirname(this.file), { recursive: true, mode: 0o700 });
+    const release = await this.#lock();
+    try {
+      const profiles = await this.read();
+      change(profiles);
+      await this.#write(profiles);
+      return profiles;
+    } finally {
+      await release();
+    }
+  }
+
+  async #write(profiles: Profiles): Promise<void> {
+    // A link to a file kept elsewhere stays a link: what is replaced is the file it leads to.
+    const target = await realpath(this.file).catch(() => this.file);
+    const temporary = join(dirname(target), `.${basename(target)}.${randomBytes(6).toString('hex')}.tmp`);
+    const body = { version: 1, default: profiles.default, profiles: Object.fromEntries(profiles.byName) };
+    try {
+      const handle = await open(temporary, 'wx', 0o600);
+      await writeAndSync(handle, `${JSON.stringify(body, null, 2)}\n`);
+      await rename(temporary, target);
+    } catch (error) {
+      await rm(temporary, { force: true });
+      throw new CliError(`cannot write the profile file ${this.file}: ${(error as Error).message}`);
+    }
+    const folder = await open(dirname(target), 'r').catch(() => undefined);
+    await folder?.sync().catch(() => {});
+    await folder?.close();
+  }
+
+  /** An exclusive lock file; one whose owner must have died is broken. */
+  async #lock(): Promise<() => Promise<void>> {
+    const path = `${this.file}.lock`;
+    const deadline = Date.now() + LOCK_PATIENCE_MS;
+    for (;;) {
+      try {
+        await (await open(path, 'wx', 0o600)).close();
+        return () => rm(path, { force: true });
+      } catch (error) {
+        const { code, message } = error as NodeJS.ErrnoException;
+        if (code !== 'EEXIST') throw new CliError(`cannot write beside the profile file ${this.file}: ${message}`);
+      }
+      const since = await stat(path).then(
+        ({ mtimeMs }) => mtimeMs,
+        () => Date.now(),
+      );
+      if (Date.now() - since > LOCK_STALE_MS) await rm(path, { force: true });
+      else if (Date.now() > deadline)
+        throw new CliError(`another svc is changing the profiles; if not, remove ${path}`);
+      else await sleep(25);
+    }
+  }
+}
+
+export function checkProfileName(name: string): void {
+  if (NAME.test(name)) return;
+  throw new UsageError(`\`${name}\` is not a profile name: use at most 63 letters, digits, dots, dashes, underscores`);
+}
+
+export function unknownProfile(name: string, profiles: Profiles): CliError {
+  const known = [...profiles.byName.keys()];
+  return new CliError(`there is no profile \`${name}\``, undefined, [
+    known.length > 0 ? `there is: ${known.join(', ')}` : 'make one with `svc profile create` or `svc login`',
+  ]);
+}
+
+async function writeAndSync(handle: FileHandle, text: string): Promise<void> {
+  try {
+    await handle.writeFile(text);
+    await handle.sync();
+  } finally {
+    await handle.close();
+  }
+}
+
+/** Undefined unless the text has exactly the shape that `update` writes. */
+function parseProfiles(text: string): Profiles | undefined {
+  let body: unknown;
+  try {
+    body = JSON.parse(text);
+  } catch {
+    return undefined;
+  }
+  if (!isRecord(body) || body.version !== 1 || !isRecord(body.profiles)) return undefined;
+  if (body.default !== undefined && typeof body.default !== 'string') return undefined;
+  const byName = new Map<string, Profile>();
+  for (const [name, value] of Object.entries(body.profiles)) {
+    if (!isRecord(value)) return undefined;
+    const profile: Profile = {};
+    for (const member of MEMBERS) {
+      const text = value[member];
+      if (text === undefined) continue;
+      if (typeof text !== 'string') return undefined;
+      profile[member] = text;
+    }
+    byName.set(name, profile);
+  }
+  return { default: body.default, byName };
+}
+
+const isRecord = (value: unknown): value is Record<string, unknown> =>
+  typeof value === 'object' && value !== null && !Array.isArray(value);

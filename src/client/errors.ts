@@ -1,0 +1,79 @@
+/** A failure that the client foresees. Its message is for people. */
+export class ClientError extends Error {
+  override readonly name: string = 'ClientError';
+}
+
+/** The caller's signal ended the call. */
+export class Interrupted extends ClientError {
+  override readonly name = 'Interrupted';
+
+  constructor() {
+    super('interrupted');
+  }
+}
+
+/**
+ * Why there is no answer: no such host, nothing listens, no way there, the connection ended too soon, the certificate is
+ * not trusted, what came back is not HTTP or not JSON, or anything else.
+ */
+export type ConnectionFault =
+  | 'unknown-host'
+  | 'refused'
+  | 'unreachable'
+  | 'cut'
+  | 'untrusted'
+  | 'not-http'
+  | 'not-json'
+  | 'other';
+
+/** The service could not be reached, or what answered is not the service. */
+export class ConnectionError extends ClientError {
+  override readonly name = 'ConnectionError';
+
+  constructor(
+    message: string,
+    readonly fault: ConnectionFault,
+    options?: ErrorOptions,
+  ) {
+    super(message, options);
+  }
+}
+
+interface FieldFault {
+  pointer: string;
+  reason: string;
+}
+
+/** The Error body of the service, as far as an answer carried one. */
+export interface ErrorBody {
+  status: number;
+  message: string;
+  code?: string;
+  id?: string;
+  details?: { fields?: FieldFault[] } & Record<string, unknown>;
+}
+
+/** The service refused the call. */
+export class ApiError extends ClientError {
+  override readonly name = 'ApiError';
+
+  constructor(
+    readonly body: ErrorBody,
+    readonly retryAfterMs?: number,
+  ) {
+    super(describe(body));
+  }
+}
+
+/** `message (code, request id)`, without the parts that the body does not have. */
+export function describe(body: ErrorBody): string {
+  const origin = [body.code, body.id && `request ${body.id}`].filter(Boolean).join(', ');
+  return origin ? `${body.message} (${origin})` : body.message;
+}
+
+/** One line for each field that `details.fields` names. */
+export function fieldLines(body: ErrorBody): string[] {
+  const fields = body.details?.fields;
+  if (!Array.isArray(fields)) return [];
+  return fields.map(({ pointer, reason }) => `${pointer || 'the body'}: ${reason}`);
+}
