@@ -13,7 +13,7 @@ import type { ProgressFeed, RecordOutcome } from '../progress/progress-feed.js';
 import type { Outcome, Write } from '../read-model/document.js';
 import { GenerationLost, GenerationSealed, type ReadModel } from '../read-model/read-model.js';
 import type { Project, Projection } from './projection.js';
-import { Refresher } from './upkeep/refresher.js';
+import { Refresher } from './refresher.js';
 
 /** How often all that is known is announced again, for those who joined late. */
 const REPEAT_MS = 1_000;

@@ -113,6 +113,34 @@ export interface StoredDocument {
   readonly misplaced: boolean;
 }
 
+/** A key of a document's kind, organization and identifier. */
+export function identifierOf(kind: KindName, { org, id }: { readonly org: string; readonly id: string }): string {
+  return JSON.stringify([kind, org, id]);
+}
+
+type Content = Pick<StoredDocument, 'place' | 'fields' | 'source' | 'deleted'> & { readonly hash?: string };
+
+/** What is stored once the write takes effect. */
+export function contentOf(write: Write): Content {
+  const { place } = write;
+  if (write.op === 'delete') return { place, fields: {}, source: '', deleted: true };
+  const hash = write.op === 'create' ? write.hash : undefined;
+  const { fields } = write;
+  return { place, fields, source: sourceText(write), deleted: false, ...(hash !== undefined && { hash }) };
+}
+
+/** Whether two documents of one position are equal, byte for byte. Of deleted documents only the deletion counts. */
+export function isSameContent(one: Content, other: Content): boolean {
+  if (one.deleted !== other.deleted || one.place.time !== other.place.time) return false;
+  if (one.deleted) return true;
+  return one.source === other.source && one.hash === other.hash && isSameFields(one.fields, other.fields);
+}
+
+function isSameFields(one: Fields, other: Fields): boolean {
+  const names = new Set([...Object.keys(one), ...Object.keys(other)]);
+  return [...names].every((name) => one[name] === other[name]);
+}
+
 /** Throws for what no document of the kind may contain. */
 export function checkWrite(write: Write): void {
   const { offset, ordinal, time, partition } = write.place;

@@ -1,7 +1,6 @@
 import type { Offsets, Topic } from '../../event-log/event-log.js';
 import type { Clock } from '../../platform/clock.js';
-import type { Outcome, StoredDocument, Write } from '../document.js';
-import { checkWrite } from '../document.js';
+import { checkWrite, type Outcome, type StoredDocument, type Write } from '../document.js';
 import type { KindName } from '../kinds.js';
 import {
   type Generation,
