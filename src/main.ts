@@ -3,7 +3,7 @@ import { pino } from 'pino';
 import { rootKeyFile } from './composition/kept-secrets.js';
 import { type Service, startService } from './composition/service.js';
 import { CorruptRecord, PositionOutOfRange } from './event-log/event-log.js';
-import { UnreadableRecord } from './event-log/record-schema.js';
+import { UnreadableRecord } from './event-log/event-log.js';
 import { type Config, ConfigError, readConfig } from './platform/config/config.js';
 import { StoreUnusable } from './platform/store-unusable.js';
 

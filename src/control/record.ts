@@ -1,5 +1,4 @@
-import type { LogEntry, LogRecord } from '../event-log/event-log.js';
-import { UnreadableRecord } from '../event-log/record-schema.js';
+import { type LogEntry, type LogRecord, UnreadableRecord } from '../event-log/event-log.js';
 import type { ControlEvent } from '../model/control-events.js';
 import { builtins } from '../model/org.js';
 import { keyedId } from '../platform/ids.js';

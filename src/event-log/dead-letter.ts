@@ -1,5 +1,4 @@
-import type { LogEntry, LogRecord, Topic } from './event-log.js';
-import { UnreadableRecord } from './record-schema.js';
+import { type LogEntry, type LogRecord, type Topic, UnreadableRecord } from './event-log.js';
 
 /** A record that can never be indexed, and why. */
 export interface Unreadable {

@@ -1,5 +1,4 @@
-import type { LogRecord, Topic } from '../event-log/event-log.js';
-import { UnreadableRecord } from '../event-log/record-schema.js';
+import { type LogRecord, type Topic, UnreadableRecord } from '../event-log/event-log.js';
 import type { Write } from '../read-model/document.js';
 import type { KindName } from '../read-model/kinds.js';
 

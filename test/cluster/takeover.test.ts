@@ -1,7 +1,7 @@
 import { pino } from 'pino';
 import { openClusterStore } from '../../src/composition/cluster-store.js';
 import type { Store } from '../../src/composition/store.js';
-import { UnreadableRecord } from '../../src/event-log/record-schema.js';
+import { UnreadableRecord } from '../../src/event-log/event-log.js';
 import { systemClock } from '../../src/platform/clock.js';
 import { readConfig } from '../../src/platform/config/config.js';
 import { Metrics } from '../../src/platform/metrics.js';

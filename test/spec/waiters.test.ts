@@ -1,4 +1,4 @@
-import { InProcessProgressFeed } from '../../src/progress/in-process.js';
+import { InProcessProgressFeed } from '../../src/progress/progress-feed.js';
 import type { ProgressUpdate } from '../../src/progress/progress-feed.js';
 import { Waiters } from '../../src/progress/waiters.js';
 

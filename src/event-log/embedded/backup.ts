@@ -5,7 +5,7 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { ControlError } from '../../contract/errors.js';
 import { isEmpty, makePrivate, openExclusive, sqliteFault } from '../../platform/sqlite.js';
 import { StoreUnusable } from '../../platform/store-unusable.js';
-import type { Snapshot } from '../backup.js';
+import type { Snapshot } from '../event-log.js';
 import { checkEnds, FORMAT, prepareFile, TOPICS, tableName, writeEnds } from './format.js';
 import { partitionTable } from './partition.js';
 

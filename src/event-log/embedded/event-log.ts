@@ -5,8 +5,8 @@ import { openExclusive, sqliteFault, unusable } from '../../platform/sqlite.js';
 import { StoreUnusable } from '../../platform/store-unusable.js';
 import { together } from '../../platform/together.js';
 import { type Append, AppendQueue } from '../append-queue.js';
-import type { Backup, Snapshot } from '../backup.js';
 import {
+  type Backup,
   type Batch,
   type Consumer,
   type EventLog,
@@ -14,9 +14,10 @@ import {
   type Offsets,
   type Position,
   PositionOutOfRange,
+  partitionOf,
+  type Snapshot,
   type Topic,
 } from '../event-log.js';
-import { partitionOf } from '../partition-of.js';
 import { snapshotOf } from './backup.js';
 import { checkEnds, FORMAT, prepareFile, TOPICS, writeEnds } from './format.js';
 import { type PartitionTable, partitionTable } from './partition.js';

@@ -14,7 +14,7 @@ import {
 import { join } from 'node:path';
 import { openExclusive, syncFolder } from '../../platform/sqlite.js';
 import { StoreUnusable } from '../../platform/store-unusable.js';
-import type { Snapshot } from '../backup.js';
+import type { Snapshot } from '../event-log.js';
 import { verifyLog } from './backup.js';
 import { FORMAT } from './format.js';
 

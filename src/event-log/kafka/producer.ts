@@ -3,7 +3,7 @@ import type { Logger } from 'pino';
 import { ControlError } from '../../contract/errors.js';
 import { type Append, AppendQueue, type Queued } from '../append-queue.js';
 import type { EventLog, LogEntry, Position } from '../event-log.js';
-import { partitionOf } from '../partition-of.js';
+import { partitionOf } from '../event-log.js';
 import { type Parcel, PartitionBatch, sendBatches } from './flush.js';
 import { type Connect, SharedLink } from './links.js';
 import type { KafkaTopics } from './topics.js';

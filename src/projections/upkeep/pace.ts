@@ -1,6 +1,5 @@
 import { setImmediate } from 'node:timers/promises';
-import type { Offsets, Topic } from '../../event-log/event-log.js';
-import { UnreadableRecord } from '../../event-log/record-schema.js';
+import { type Offsets, type Topic, UnreadableRecord } from '../../event-log/event-log.js';
 import { untilDone } from '../../platform/retry.js';
 import { GenerationLost, GenerationSealed, type ReadModel } from '../../read-model/read-model.js';
 
