@@ -1,8 +1,8 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import type { Logger } from 'pino';
+import { isWaitedFor } from '../event-log/audit-record.js';
 import { deadLetter, type Unreadable } from '../event-log/dead-letter.js';
 import { type Batch, type EventLog, type Offsets, UnreadableRecord } from '../event-log/event-log.js';
-import { isWaitedFor } from '../event-log/audit-record.js';
 import type { Metrics } from '../platform/metrics.js';
 import { untilDone } from '../platform/retry.js';
 import { StoreUnusable } from '../platform/store-unusable.js';

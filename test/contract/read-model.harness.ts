@@ -10,7 +10,15 @@ import {
   type Write,
 } from '../../src/read-model/document.js';
 import type { KindName } from '../../src/read-model/kinds.js';
-import type { Generation, NextGeneration, Progress, ReadModel, ScanRange, StrayPage, StrayRange } from '../../src/read-model/read-model.js';
+import type {
+  Generation,
+  NextGeneration,
+  Progress,
+  ReadModel,
+  ScanRange,
+  StrayPage,
+  StrayRange,
+} from '../../src/read-model/read-model.js';
 import type { Retention } from '../../src/read-model/retention.js';
 import type { Cursor, Order, Page, SearchQuery } from '../../src/read-model/search.js';
 import { type Case, cases, need, skipped } from './harness.js';
