@@ -304,3 +304,8 @@ export type KindName = (typeof KINDS)[number]['name'];
 
 /** Kinds that policies grant permissions on. */
 export type TargetKind = Exclude<KindName, 'invitation'>;
+
+/** One of the kind, in a sentence. */
+export function nounOf(kind: string): string {
+  return KINDS.find(({ name }) => name === kind)?.noun ?? kind;
+}

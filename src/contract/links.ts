@@ -1,4 +1,4 @@
-import type { KindName } from '../contract/kinds.js';
+import type { KindName } from './kinds.js';
 
 export interface ParsedLink {
   readonly org: string;
@@ -23,4 +23,10 @@ export function parseLink(link: string): ParsedLink | undefined {
   } catch {
     return undefined;
   }
+}
+
+/** What people call the resource of a link: its kind and reference, such as `group/devs`. */
+export function nameOf(link: string): string {
+  const { kind, ref } = parseLink(link) ?? {};
+  return kind === undefined ? link : `${kind}/${ref}`;
 }

@@ -1,12 +1,12 @@
 import { type CommandClass, Option } from 'clipanion';
 import { type ErrorBody } from '../../client/errors.js';
+import { LIMITS } from '../../contract/limits.js';
 import { USER } from '../args/kinds.js';
 import { ApiCommand, type SvcContext } from '../command.js';
 import { describeItem, EXIT, UsageError } from '../output/failures.js';
 import { ResourceCommand } from './resource/command.js';
 
 /** As many as the service takes at once. */
-const MOST_INVITED = 10;
 
 interface Invited {
   invitations?: Record<string, string>;
@@ -29,7 +29,7 @@ export function inviteCommand(): CommandClass<SvcContext> {
     });
 
     emails = Option.Array('--email', {
-      description: `e-mail address to invite; may be given up to ${MOST_INVITED} times`,
+      description: `e-mail address to invite; may be given up to ${LIMITS.invitedAtOnce} times`,
       required: true,
     });
     group = Option.String('--group', { description: 'primary group to join after the invitation is accepted' });
@@ -38,7 +38,8 @@ export function inviteCommand(): CommandClass<SvcContext> {
 
     protected async run(): Promise<number> {
       const { emails, group, terminal } = this;
-      if (emails.length > MOST_INVITED) throw new UsageError(`--email may be given ${MOST_INVITED} times at most`);
+      if (emails.length > LIMITS.invitedAtOnce)
+        throw new UsageError(`--email may be given ${LIMITS.invitedAtOnce} times at most`);
       const calls = await this.calls();
       const answer = await calls.act('-invite', { emails, ...(group !== undefined && { group }) });
       const { invitations = {}, errors = {} } = JSON.parse(answer) as Invited;

@@ -64,7 +64,7 @@ export class OpenApiController {
   )
   asset(@Param('asset') name: string, @Res() reply: FastifyReply): void {
     const asset = Object.hasOwn(ASSETS, name) ? ASSETS[name] : undefined;
-    if (!asset) throw new ControlError('not_found', 'the page has no such file');
+    if (!asset) throw new ControlError('not_found', 'no such file exists for this page');
     sendText(reply, asset.type, asset.text());
   }
 }
@@ -72,7 +72,7 @@ export class OpenApiController {
 /** The document as it is committed: the check that it is what the routes say is made before a change is taken. */
 const committedDocument = once(() => readFileSync(new URL('../../../docs/openapi.json', import.meta.url), 'utf8'));
 
-/** The build copies the files of the page beside the program (`src/tools/page-files.ts`). */
+/** The build copies the files of the page beside the program (`scripts/build.ts`). */
 function pageFile(name: string): string {
   return readFileSync(new URL(`../../../dist/swagger-ui/${name}`, import.meta.url), 'utf8');
 }

@@ -10,6 +10,7 @@ import {
 } from 'fastify';
 import type { Logger } from 'pino';
 import { ControlError } from '../../contract/errors.js';
+import { LIMITS } from '../../contract/limits.js';
 import type { Config } from '../../platform/config/config.js';
 import type { Ids } from '../../platform/ids.js';
 import { type AccessCheck, requireAccess } from '../access.js';
@@ -27,9 +28,6 @@ declare module 'fastify' {
     endsConnection: boolean;
   }
 }
-
-export const EVENT_BYTES = 256 * 1024;
-export const BULK_BYTES = 8 * 1024 * 1024;
 
 /** A name of 1,024 characters of four bytes each, percent-encoded, and some filters beside it. */
 const MAX_HEADER_BYTES = 64 * 1024;
@@ -61,7 +59,7 @@ export function fastifyAdapter(config: Config, logger: Logger, ids: Ids, errors:
     return503OnClosing: false,
     clientErrorHandler: (error, socket) => refuseUnparsed(error, socket, ids),
     keepAliveTimeout: 75_000,
-    bodyLimit: EVENT_BYTES,
+    bodyLimit: LIMITS.bodyBytes,
     ...(config.tls ? { https: { ...NODE_OPTIONS, ...secureOptions(config.tls) } } : { http: NODE_OPTIONS }),
     routerOptions: { maxParamLength: MAX_PARAM_LENGTH },
     frameworkErrors: (error, request, reply) => errors.send(error, request, reply),
@@ -116,7 +114,7 @@ export function prepareServer(
     const ambiguity = ambiguousFraming(request);
     request.endsConnection = ambiguity !== undefined;
     if (ambiguity) return done(ambiguity);
-    if (request.is404) return done(new ControlError('not_found', 'there is no such route'));
+    if (request.is404) return done(new ControlError('not_found', 'no such route exists'));
     // Public routes tell about the process itself, so they answer whatever its state.
     const open = request.routeOptions.config.access === 'public';
     const reason = open ? undefined : gate.closedBecause();
@@ -138,7 +136,10 @@ export function prepareServer(
 function refusedEncoding(request: FastifyRequest): ControlError | undefined {
   const encoding = request.headers['content-encoding'];
   if (encoding === undefined || encoding === 'identity') return undefined;
-  return new ControlError('unsupported_media_type', 'compressed bodies are not taken');
+  return new ControlError(
+    'unsupported_media_type',
+    'compressed bodies are not accepted; send the body without Content-Encoding',
+  );
 }
 
 /** All that Node parses; CONNECT asks for a tunnel, not for a path. */
@@ -159,7 +160,7 @@ export function refuseOtherMethods(server: FastifyInstance, routes: ReadonlyMap<
       // Before the body is read: it does not matter what it would say.
       onRequest: (_request, reply, done) => {
         reply.header('allow', allow);
-        done(new ControlError('method_not_allowed', `this path takes ${allow}`));
+        done(new ControlError('method_not_allowed', `this path does not support the method; it supports ${allow}`));
       },
       handler: (_request, reply) => reply,
     });

@@ -2,11 +2,9 @@ import { Ajv, type ErrorObject, type ValidateFunction } from 'ajv';
 import { defaultMetadataStorage } from 'class-transformer/cjs/storage.js';
 import { validationMetadatasToSchemas } from 'class-validator-jsonschema';
 import type { FieldFault } from '../../contract/errors.js';
+import { LIMITS } from '../../contract/limits.js';
 import { escapePointer } from '../json/pointer.js';
 import { CONVERTERS, FORMATS } from './shape.js';
-
-/** More faults than these help nobody. */
-const MOST_FAULTS = 100;
 
 /**
  * Compiles a shape, when the first value comes, into a function that answers all faults of a value; none for a value of
@@ -43,7 +41,7 @@ function compile(shape: new () => object): ValidateFunction {
 
 function faultsOf(errors: readonly ErrorObject[]): FieldFault[] {
   const faults = new Map<string, FieldFault>();
-  for (const error of errors.slice(0, MOST_FAULTS)) {
+  for (const error of errors.slice(0, LIMITS.faults)) {
     const fault = faultOf(error);
     if (fault) faults.set(`${fault.pointer} ${fault.reason}`, fault);
   }
@@ -82,12 +80,15 @@ function faultOf({ instancePath: pointer, keyword, params, schemaPath }: ErrorOb
     case 'maxProperties':
       return { pointer, reason: `may have at most ${params.limit} members` };
     case 'propertyNames':
-      return { pointer, reason: `the name ${JSON.stringify(params.propertyName)} must have 1 to 128 characters` };
+      return {
+        pointer,
+        reason: `the name ${JSON.stringify(params.propertyName)} must have 1 to ${LIMITS.tagName} characters`,
+      };
     // The branch that was taken tells what is wrong.
     case 'if':
       return undefined;
     case 'anyOf':
-      return { pointer, reason: 'needs an id or a name that is not empty' };
+      return { pointer, reason: 'requires an id or a name that is not empty' };
     case 'format':
       return { pointer, reason: FORMAT_REASONS[params.format] ?? `must be a ${params.format}` };
     default:
@@ -112,11 +113,11 @@ function typeReason(types: string | readonly string[]): string {
 const FORMAT_REASONS: Readonly<Record<string, string>> = {
   instant:
     'must be an ISO 8601 instant such as 2026-01-31T12:00:00.000Z, to the millisecond, in the years 0001 to 9999',
-  trimmed: 'may not begin or end with white space',
-  line: 'may not begin or end with white space, nor have control characters',
+  trimmed: 'must not begin or end with white space',
+  line: 'must not begin or end with white space, or contain control characters',
   email: 'must be an e-mail address such as someone@example.com',
-  'no-control-characters': 'may not have control characters',
+  'no-control-characters': 'must not contain control characters',
   'platform-link': 'must be a link: /org/{org}/... or //..., of path segments as in a URL',
   'go-duration': 'must be a duration such as 24h, 1h30m or 90s (units h, m, s, ms, us, ns), not negative',
-  'http-token': 'must be a name as HTTP takes them: letters, digits and hyphens, or *',
+  'http-token': 'must be an HTTP header name (letters, digits, hyphens) or *',
 };

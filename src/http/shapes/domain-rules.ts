@@ -1,4 +1,5 @@
 import type { FieldFault } from '../../contract/errors.js';
+import { LIMITS } from '../../contract/limits.js';
 import { isObject } from '../json/merge-patch.js';
 import { escapePointer } from '../json/pointer.js';
 import { type RegexCheck, regexFaults } from '../regex/regex.js';
@@ -6,9 +7,6 @@ import { hostNameFault } from '../server/host-name.js';
 import { compileShape } from './compiled.js';
 import { CreateDomainDto, DomainDto } from './domain.js';
 import { FORMATS } from './shape.js';
-
-/** More faults than these help nobody. */
-const MOST_FAULTS = 100;
 
 const shapeFaults = compileShape(DomainDto);
 const createShapeFaults = compileShape(CreateDomainDto);
@@ -36,7 +34,7 @@ function specFaults(spec: unknown, regexes: RegexCheck): FieldFault[] {
     const number = member(port, 'number');
     const first = number === undefined ? undefined : numbers.get(number);
     if (first === undefined) numbers.set(number, index);
-    else faults.push({ pointer: `${pointer}/number`, reason: `is the number of port ${first} already; use another` });
+    else faults.push({ pointer: `${pointer}/number`, reason: `is already used by port ${first}; use another` });
     faults.push(...portFaults(port, pointer, regexes));
   }
   return faults;
@@ -50,7 +48,7 @@ function portFaults(port: unknown, pointer: string, regexes: RegexCheck): FieldF
     const at = `${pointer}/cors/allowOrigins/${index}`;
     const [exact, regex] = [member(origin, 'exact'), member(origin, 'regex')];
     if (isObject(origin) && exact === undefined && regex === undefined) {
-      return [{ pointer: at, reason: 'needs exact or regex' }];
+      return [{ pointer: at, reason: 'requires exact or regex' }];
     }
     return regexFaults(regexes, regex, `${at}/regex`);
   });
@@ -65,7 +63,7 @@ function routeFaults(route: unknown, pointer: string, regexes: RegexCheck): Fiel
     ...regexFaults(regexes, member(route, 'hostRegex'), `${pointer}/hostRegex`),
     ...unsound.map((name) => ({
       pointer: `${pointer}/headers/request/set/${escapePointer(name)}`,
-      reason: 'is not the name of a header: letters, digits and hyphens',
+      reason: 'must be an HTTP header name: letters, digits and hyphens',
     })),
   ];
 }
@@ -80,5 +78,5 @@ function items(value: unknown): readonly unknown[] {
 
 function distinct(faults: readonly FieldFault[]): FieldFault[] {
   const byText = new Map(faults.map((fault) => [`${fault.pointer} ${fault.reason}`, fault]));
-  return [...byText.values()].slice(0, MOST_FAULTS);
+  return [...byText.values()].slice(0, LIMITS.faults);
 }

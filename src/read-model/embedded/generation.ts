@@ -1,5 +1,6 @@
 import type { DatabaseSync, StatementSync } from 'node:sqlite';
 import type { Offsets, Topic } from '../../event-log/event-log.js';
+import { Checkpoints } from '../../platform/sqlite.js';
 import type { Turns } from '../../platform/turns.js';
 import {
   type Document,
@@ -35,6 +36,7 @@ export class EmbeddedGeneration implements Generation {
   private readonly tables: Readonly<Record<KindName, KindTable>>;
   private readonly nextOf: StatementSync;
   private readonly advance: StatementSync;
+  private readonly checkpoints = new Checkpoints();
 
   constructor(
     private readonly database: DatabaseSync,
@@ -59,6 +61,7 @@ export class EmbeddedGeneration implements Generation {
       const outcomes = writes.map((write) => ({ code: this.tables[write.kind].apply(write), id: write.id }));
       this.notePartitions(writes);
       for (const [partition, next] of Object.entries(progress)) this.advance.run(topic, Number(partition), next);
+      this.checkpoints.wrote(this.database, bytesOf(writes));
       return outcomes;
     });
   }
@@ -182,4 +185,8 @@ export class EmbeddedGeneration implements Generation {
 
 function lost(): never {
   throw new GenerationLost('the generation no longer exists');
+}
+
+function bytesOf(writes: readonly Write[]): number {
+  return writes.reduce((sum, write) => sum + (write.op === 'delete' ? 0 : write.source.length), 0);
 }

@@ -1,6 +1,7 @@
 import { Option } from 'clipanion';
 import { ApiError, ClientError, Interrupted } from '../../../client/errors.js';
 import { member } from '../../../client/json-text.js';
+import { LIMITS, PAGE_SIZE_PATTERN } from '../../../contract/limits.js';
 import { ApiCommand } from '../../command.js';
 import { EXIT, exitCodeOf, hintsOf, UsageError } from '../../output/failures.js';
 import { AuditExport } from './export.js';
@@ -83,7 +84,9 @@ class AuditList extends AuditFilterCommand {
 
   order = Option.String('--order', { description: 'received: in the order of the log, oldest first' });
   page = Option.String('--page', { description: 'show this page alone, from 1, in place of --max' });
-  pageSize = Option.String('--page-size', { description: 'events on a page with --page, 1 to 1000; default 50' });
+  pageSize = Option.String('--page-size', {
+    description: `events on a page with --page, 1 to ${LIMITS.page.most}; default ${LIMITS.page.usual}`,
+  });
 
   protected async run(): Promise<number> {
     const page = this.#page();
@@ -111,9 +114,10 @@ class AuditList extends AuditFilterCommand {
       if (this.pageSize !== undefined) throw new UsageError('--page-size goes with --page');
       return undefined;
     }
-    const { page, pageSize = '50' } = this;
+    const { page, pageSize = `${LIMITS.page.usual}` } = this;
     if (!/^[1-9]\d{0,8}$/.test(page)) throw new UsageError('--page is a whole number from 1');
-    if (!/^([1-9]\d{0,2}|1000)$/.test(pageSize)) throw new UsageError('--page-size is a whole number from 1 to 1000');
+    if (!new RegExp(PAGE_SIZE_PATTERN).test(pageSize))
+      throw new UsageError(`--page-size is a whole number from 1 to ${LIMITS.page.most}`);
     return { page, pageSize };
   }
 

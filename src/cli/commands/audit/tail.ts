@@ -1,4 +1,5 @@
 import { Option } from 'clipanion';
+import { LAST_PATTERN, LIMITS } from '../../../contract/limits.js';
 import { ApiCommand, type TimeStyle } from '../../command.js';
 import { EXIT, UsageError } from '../../output/failures.js';
 import { AuditFilterCommand } from './filters.js';
@@ -20,7 +21,7 @@ export class AuditTail extends AuditFilterCommand {
 
   follow = Option.Boolean('-f,--follow', false, { description: 'go on with the events that come, until interrupted' });
   last = Option.String('-n,--last', '10', {
-    description: 'how many of the last events to show, 0 to 1000; default 10',
+    description: `how many of the last events to show, 0 to ${LIMITS.page.most}; default 10`,
   });
   override max = Option.String('--max', '-1', { description: 'end after so many events, below 1 never; default -1' });
 
@@ -29,7 +30,8 @@ export class AuditTail extends AuditFilterCommand {
   }
 
   protected async run(): Promise<number> {
-    if (!/^(0|[1-9]\d{0,2}|1000)$/.test(this.last)) throw new UsageError('--last is a whole number from 0 to 1000');
+    if (!new RegExp(LAST_PATTERN).test(this.last))
+      throw new UsageError(`--last is a whole number from 0 to ${LIMITS.page.most}`);
     const given = this.filters();
     const org = await this.requireOrg();
     const filters = { ...given, ...this.publishedBy(org) };

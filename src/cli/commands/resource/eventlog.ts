@@ -1,4 +1,5 @@
 import { type CommandClass, Option } from 'clipanion';
+import { LAST_PATTERN, LIMITS } from '../../../contract/limits.js';
 import type { Kind } from '../../args/kinds.js';
 import { moment } from '../../args/moments.js';
 import { ApiCommand, type SvcContext, type TimeStyle } from '../../command.js';
@@ -46,7 +47,7 @@ abstract class EventlogCommand extends ApiCommand {
   diff = Option.Boolean('--diff', false, { description: 'show below each event what was before and after it' });
   follow = Option.Boolean('-f,--follow', false, { description: 'go on with the events that come, until interrupted' });
   last = Option.String('-n,--last', {
-    description: 'with --follow: how many of the last events to begin with, 0 to 1000; default 10',
+    description: `with --follow: how many of the last events to begin with, 0 to ${LIMITS.page.most}; default 10`,
   });
   override max = Option.String('--max', '', {
     description: `most events to show, below 1 all; default ${DEFAULT_MAX}, with --follow all`,
@@ -83,7 +84,8 @@ abstract class EventlogCommand extends ApiCommand {
   #last(): number {
     if (this.last !== undefined && !this.follow) throw new UsageError('--last goes with --follow');
     const { last = '10' } = this;
-    if (!/^(0|[1-9]\d{0,2}|1000)$/.test(last)) throw new UsageError('--last is a whole number from 0 to 1000');
+    if (!new RegExp(LAST_PATTERN).test(last))
+      throw new UsageError(`--last is a whole number from 0 to ${LIMITS.page.most}`);
     return Math.min(Number(last), this.limit);
   }
 
