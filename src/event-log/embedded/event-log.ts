@@ -1,4 +1,5 @@
 import type { DatabaseSync } from 'node:sqlite';
+import { setImmediate as turn } from 'node:timers/promises';
 import { ControlError } from '../../contract/errors.js';
 import { type Clock, systemClock } from '../../platform/clock.js';
 import { Checkpoints, openExclusive, sqliteFault, unusable } from '../../platform/sqlite.js';
@@ -249,7 +250,7 @@ export class EmbeddedEventLog implements EventLog, Backup {
         if (signal.aborted || this.closed) return;
       }
       // Reads are synchronous, so a reader far behind would block everything else.
-      await (idle ? this.appended(signal) : turnOfTheLoop());
+      await (idle ? this.appended(signal) : turn());
     }
   }
 
@@ -292,10 +293,4 @@ export class EmbeddedEventLog implements EventLog, Backup {
 
 function bytesOf(appends: readonly Append[]): number {
   return appends.reduce((sum, { entries }) => entries.reduce((all, { value }) => all + value.byteLength, sum), 0);
-}
-
-function turnOfTheLoop(): Promise<void> {
-  return new Promise((resolve) => {
-    setImmediate(resolve);
-  });
 }
