@@ -53,7 +53,7 @@ export function progressCases({ it }: ModelCases): void {
     expect(nextOf(await model.progress('audit'), 0, 1)).toEqual([10, 15]);
   });
 
-  it('advances from the caller's offset, or from a later one', async ({ model }) => {
+  it('advances from the offset of the caller, or from a later one', async ({ model }) => {
     await model.apply('audit', [], { 0: 3, 1: 8 });
 
     await model.apply('audit', [event(4)], { 0: 5 }, { 0: 3 });
@@ -62,7 +62,7 @@ export function progressCases({ it }: ModelCases): void {
     expect(nextOf(await model.progress('audit'), 0, 1)).toEqual([6, 9]);
   });
 
-  it('advances nothing if it is behind the caller's offset', async ({ model }) => {
+  it('advances nothing if it is behind the offset of the caller', async ({ model }) => {
     await model.apply('audit', [], { 0: 3 });
     await model.apply('control', [], { 0: 50, 1: 50 });
 
