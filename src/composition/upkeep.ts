@@ -1,4 +1,3 @@
-import { setTimeout as delay } from 'node:timers/promises';
 import type { Logger } from 'pino';
 import type { Maintenance } from '../commands/upkeep.js';
 import type { Jobs } from '../commands/upkeep-jobs.js';
@@ -6,6 +5,7 @@ import { ControlError } from '../contract/errors.js';
 import type { Topic } from '../event-log/event-log.js';
 import type { Clock } from '../platform/clock.js';
 import type { Metrics } from '../platform/metrics.js';
+import { pause } from '../platform/waiting.js';
 import { auditProjection } from '../projections/audit.js';
 import { controlProjection } from '../projections/control.js';
 import type { ProjectionRunner } from '../projections/projection-runner.js';
@@ -65,8 +65,4 @@ export async function rebuildOutdated(
     while (!signal.aborted && jobs.state('rebuild').state === 'running') await pause(pace.look, signal);
     if (jobs.state('rebuild').state === 'failed') await pause(pace.retry, signal);
   }
-}
-
-async function pause(ms: number, signal: AbortSignal): Promise<void> {
-  await delay(ms, undefined, { signal }).catch(() => undefined);
 }

@@ -4,7 +4,7 @@ import type { FoldSnapshots } from '../control/fold-image.js';
 import { controlRecordOf } from '../control/record.js';
 import type { LogRecord } from '../event-log/event-log.js';
 import { type AuditEvent, auditFields, SERVICE_CONTEXT } from '../model/audit-event.js';
-import { canonicalJson } from '../model/canonical-json.js';
+import { isSameJson } from '../model/canonical-json.js';
 import { type ControlEvent, kindOfStream, type Read, type States } from '../model/control-events.js';
 import { keyOfUse } from '../model/key.js';
 import { publisherOf } from '../model/publisher.js';
@@ -179,7 +179,7 @@ function differenceOf(
 ): Difference {
   if (!before || !after) return { before: before ?? null, after: after ?? null };
   const names = [...new Set([...Object.keys(before), ...Object.keys(after)])].filter(
-    (name) => canonicalJson(before[name] ?? null) !== canonicalJson(after[name] ?? null),
+    (name) => !isSameJson(before[name], after[name]),
   );
   const pick = (from: Readonly<Record<string, unknown>>) =>
     Object.fromEntries(names.filter((name) => name in from).map((name) => [name, from[name]]));

@@ -1,4 +1,3 @@
-import { setTimeout as delay } from 'node:timers/promises';
 import type { Logger } from 'pino';
 import { isWaitedFor } from '../event-log/audit-record.js';
 import { deadLetter, type Unreadable } from '../event-log/dead-letter.js';
@@ -8,6 +7,7 @@ import { untilDone } from '../platform/retry.js';
 import { StoreUnusable } from '../platform/store-unusable.js';
 import { together } from '../platform/together.js';
 import { inSpan } from '../platform/tracing.js';
+import { pause } from '../platform/waiting.js';
 import type { ProgressFeed, RecordOutcome } from '../progress/progress-feed.js';
 import type { Outcome, Write } from '../read-model/document.js';
 import { GenerationLost, GenerationSealed, type ReadModel } from '../read-model/read-model.js';
@@ -177,7 +177,7 @@ export class ProjectionRunner {
         return await this.model.apply(this.projection.topic, writes, { [partition]: next }, { [partition]: indexed });
       } catch (error) {
         if (!(error instanceof GenerationSealed)) throw error;
-        await delay(SEALED_MS);
+        await pause(SEALED_MS);
         await this.follow();
       }
     }
@@ -245,7 +245,7 @@ export class ProjectionRunner {
   /** Announces the progress periodically, and notices another generation while nothing is written. */
   private async repeat(signal: AbortSignal): Promise<void> {
     while (!signal.aborted) {
-      await delay(REPEAT_MS, undefined, { signal, ref: false }).catch(() => undefined);
+      await pause(REPEAT_MS, signal, { ref: false });
       if (signal.aborted || this.marks.size === 0) continue;
       try {
         await this.follow();

@@ -1,4 +1,3 @@
-import { setTimeout as delay } from 'node:timers/promises';
 import type { Logger } from 'pino';
 import { type ControlFold, readFold } from '../control/fold.js';
 import { SERVICE_CONTEXT } from '../model/audit-event.js';
@@ -6,6 +5,7 @@ import { deniedServedFrom, servedFrom } from '../model/auditctx.js';
 import { auditContextStream } from '../model/streams.js';
 import type { Clock } from '../platform/clock.js';
 import type { Metrics } from '../platform/metrics.js';
+import { pause } from '../platform/waiting.js';
 import { DENIED_ATTEMPTS } from '../read-model/kinds.js';
 import type { ReadModel } from '../read-model/read-model.js';
 import type { Retention } from '../read-model/retention.js';
@@ -39,7 +39,7 @@ export async function sweepExpired(
   signal: AbortSignal,
 ): Promise<void> {
   while (!signal.aborted) {
-    await delay(EVERY_MS, undefined, { signal, ref: false }).catch(() => undefined);
+    await pause(EVERY_MS, signal, { ref: false });
     if (signal.aborted) return;
     try {
       const removed = await model.sweep(signal);

@@ -1,10 +1,10 @@
 import type { DatabaseSync } from 'node:sqlite';
-import { setImmediate as turn } from 'node:timers/promises';
 import { ControlError } from '../../contract/errors.js';
 import { type Clock, systemClock } from '../../platform/clock.js';
 import { Checkpoints, openExclusive, sqliteFault, unusable } from '../../platform/sqlite.js';
 import { StoreUnusable } from '../../platform/store-unusable.js';
 import { together } from '../../platform/together.js';
+import { turnOfTheLoop } from '../../platform/waiting.js';
 import { type Append, AppendQueue } from '../append-queue.js';
 import {
   type Backup,
@@ -250,7 +250,7 @@ export class EmbeddedEventLog implements EventLog, Backup {
         if (signal.aborted || this.closed) return;
       }
       // Reads are synchronous, so a reader far behind would block everything else.
-      await (idle ? this.appended(signal) : turn());
+      await (idle ? this.appended(signal) : turnOfTheLoop());
     }
   }
 

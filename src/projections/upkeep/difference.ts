@@ -1,7 +1,9 @@
+import { turnOfTheLoop } from '../../platform/waiting.js';
 import {
   comparePositions,
   identifierOf,
   isSameContent,
+  isSamePartition,
   type Position,
   type StoredDocument,
 } from '../../read-model/document.js';
@@ -10,7 +12,7 @@ import type { Generation, ReadModel } from '../../read-model/read-model.js';
 import type { Expiry } from '../../read-model/retention.js';
 import type { Projection } from '../projection.js';
 import { type Findings, findingOf } from './findings.js';
-import { type Ends, eachAtOnce, turnOfTheLoop } from './pace.js';
+import { type Ends, eachAtOnce } from './pace.js';
 import { type Stretch, scanned } from './scan.js';
 
 /**
@@ -113,7 +115,7 @@ export class GenerationDifference {
   private async hasMovedOn(kind: KindName, { org, id, place }: StoredDocument, end: number): Promise<boolean> {
     try {
       const found = (await this.live.get(kind, org, id))?.place;
-      return found?.topic === place.topic && found.partition === place.partition && found.offset >= end;
+      return found !== undefined && isSamePartition(found, place) && found.offset >= end;
     } catch {
       // It is stored, but cannot be read.
       return false;

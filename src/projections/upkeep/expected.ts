@@ -1,10 +1,11 @@
 import type { EventLog, LogRecord, Topic } from '../../event-log/event-log.js';
 import { readRange } from '../../event-log/read-range.js';
 import type { Clock } from '../../platform/clock.js';
+import { turnOfTheLoop } from '../../platform/waiting.js';
 import { identifierOf, isSamePosition, type Write } from '../../read-model/document.js';
 import type { Expiry } from '../../read-model/retention.js';
 import { type Project, type Projection, skipUnreadable } from '../projection.js';
-import { turnOfTheLoop } from './pace.js';
+
 import type { Stretch } from './scan.js';
 
 /** The writes of a range of one partition. Passages follow each other without a gap. */

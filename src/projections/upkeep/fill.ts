@@ -1,11 +1,12 @@
 import type { Batch, EventLog, Topic } from '../../event-log/event-log.js';
 import { readRange } from '../../event-log/read-range.js';
+import { turnOfTheLoop } from '../../platform/waiting.js';
 import { identifierOf, type Position, type Write } from '../../read-model/document.js';
 import type { KindName } from '../../read-model/kinds.js';
 import type { Generation } from '../../read-model/read-model.js';
 import type { Expirable, Expiry } from '../../read-model/retention.js';
 import { type Project, type Projection, skipUnreadable } from '../projection.js';
-import { type Ends, patiently, turnOfTheLoop } from './pace.js';
+import { type Ends, patiently } from './pace.js';
 import { scanned } from './scan.js';
 
 export interface FillOptions {

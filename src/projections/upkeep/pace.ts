@@ -1,4 +1,3 @@
-import { setImmediate } from 'node:timers/promises';
 import { type Offsets, type Topic, UnreadableRecord } from '../../event-log/event-log.js';
 import { untilDone } from '../../platform/retry.js';
 import { GenerationLost, GenerationSealed, type ReadModel } from '../../read-model/read-model.js';
@@ -18,11 +17,6 @@ export function distance(from: Ends, to: Ends): number {
     }
   }
   return sum;
-}
-
-/** Lets requests, publishes and projections run. */
-export function turnOfTheLoop(): Promise<void> {
-  return setImmediate();
 }
 
 /** The progress of the read model: everything before it is indexed. */
@@ -47,19 +41,17 @@ export function paceOf({ refreshMs }: Pick<ReadModel, 'refreshMs'>): {
 }
 
 /** About 15 seconds in all. */
-const ATTEMPTS = 8;
+const PATIENCE = { first: 100, most: 5_000, attempts: 8 };
 
 /**
  * Retries idempotent work, because a store may be away for a moment during hours of work. Throws the last fault, at once if
  * no retry can help, and throws when the signal aborts.
  */
 export async function patiently<Result>(signal: AbortSignal, work: () => Promise<Result>): Promise<Result> {
-  let failures = 0;
-  const result = await untilDone(signal, work, (error) => {
-    failures += 1;
-    const final = [GenerationLost, GenerationSealed, UnreadableRecord].some((kind) => error instanceof kind);
-    if (final || failures >= ATTEMPTS) throw error;
-  });
+  const refuseFinal = (error: unknown) => {
+    if ([GenerationLost, GenerationSealed, UnreadableRecord].some((kind) => error instanceof kind)) throw error;
+  };
+  const result = await untilDone(signal, work, refuseFinal, PATIENCE);
   // Without an abort there is a result.
   signal.throwIfAborted();
   return result as Result;

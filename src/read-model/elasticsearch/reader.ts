@@ -1,5 +1,5 @@
-import { setTimeout as delay } from 'node:timers/promises';
 import { ControlError } from '../../contract/errors.js';
+import { untilDone } from '../../platform/retry.js';
 import type { Retention } from '../retention.js';
 import type { Catalog } from './catalog.js';
 import { type Elasticsearch, ElasticsearchFault, FILLING, isFault } from './client.js';
@@ -46,7 +46,7 @@ export function replaced(): ElasticsearchFault {
 }
 
 /** How long a read waits for a shard that is starting: one of a new month, or one that moves to another node. */
-const SHARD_WAITS_MS = [50, 100, 200, 400, 800];
+const SHARD_PATIENCE = { first: 50, most: 800, attempts: 6 };
 
 /**
  * Runs a read, and repeats it if its generation was removed meanwhile or a shard is starting. Rejects with
@@ -68,15 +68,11 @@ export async function steadyRead<Answer>(read: () => Promise<Answer>): Promise<A
 }
 
 async function readWhenStarted<Answer>(read: () => Promise<Answer>): Promise<Answer> {
-  for (const wait of SHARD_WAITS_MS) {
-    try {
-      return await read();
-    } catch (error) {
-      if (!isStarting(error)) throw error;
-      await delay(wait);
-    }
-  }
-  return read();
+  const refuseOthers = (error: unknown) => {
+    if (!isStarting(error)) throw error;
+  };
+  // Without an abort there is a result.
+  return (await untilDone(undefined, read, refuseOthers, SHARD_PATIENCE)) as Answer;
 }
 
 function isStarting(error: unknown): boolean {

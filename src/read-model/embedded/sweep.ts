@@ -1,5 +1,5 @@
 import type { DatabaseSync, StatementSync } from 'node:sqlite';
-import { setImmediate as turn } from 'node:timers/promises';
+import { turnOfTheLoop } from '../../platform/waiting.js';
 import type { KindName } from '../kinds.js';
 import { type Limits, valueOfClass } from '../retention.js';
 import { classColumn, type RowExpiry } from './condition.js';
@@ -60,7 +60,7 @@ export class ExpiredRows {
     for (const org of [...this.expiry.orgs(this.kind)]) {
       for (const [className, limit] of this.expiry.limits(this.kind, org)) {
         for (let rows = REMOVED_AT_ONCE; rows === REMOVED_AT_ONCE; removed += rows) {
-          await turn();
+          await turnOfTheLoop();
           if (signal.aborted || !this.db.isOpen) return removed;
           rows = transaction(() => this.remove(org, className, limit));
         }
@@ -83,7 +83,7 @@ export class ExpiredRows {
   async countLeft(org: string): Promise<ReadonlyMap<string, number> | undefined> {
     const limits = this.expiry.limits(this.kind, org);
     while (!this.countSlice(org, limits)) {
-      await turn();
+      await turnOfTheLoop();
       if (!this.db.isOpen) return undefined;
     }
     const counts = this.tally.of(org);
