@@ -2,8 +2,17 @@ import type { DatabaseSync } from 'node:sqlite';
 import { type Steps, tooCostly } from '../../platform/turns.js';
 import { type Document, type Point, pointOf } from '../document.js';
 import type { KindName } from '../kinds.js';
-import { type Lane, laterPoints, nearestLane } from '../received.js';
-import { type Direction, type LastPage, type LastQuery, type Page, PageItems, type SearchQuery } from '../search.js';
+import {
+  type Direction,
+  type Lane,
+  type LastPage,
+  type LastQuery,
+  laterPoints,
+  nearestLane,
+  type Page,
+  PageItems,
+  type SearchQuery,
+} from '../search.js';
 import { conditionOf, ofOrg, type RowExpiry } from './condition.js';
 import { shardsOf } from './database.js';
 import { IndexWalk } from './index-walk.js';
