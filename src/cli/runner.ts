@@ -1,10 +1,9 @@
 import { Cli } from 'clipanion';
 import { ClientError, Interrupted } from '../client/errors.js';
 import { type Arguments, canonical, type GivenOption, readArguments } from './args/argv.js';
-import { type Commands, familyWords, findCommand, LEADING } from './args/lookup.js';
 import { didYouMean } from './args/suggest.js';
-import { checkUsage, refuseUnknown, specsOf } from './args/usage.js';
-import type { SvcContext } from './command.js';
+import { checkUsage, familyWords, findCommand, LEADING, refuseUnknown, specsOf } from './args/usage.js';
+import type { Commands, SvcContext } from './command.js';
 import { FAMILIES } from './commands/families.js';
 import { EXIT, exitCodeOf, hintsOf, UsageError } from './output/failures.js';
 import type { Help } from './output/help.js';

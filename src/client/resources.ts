@@ -8,8 +8,8 @@ export interface ResourceCalls {
   /** Merges the body into the resource (RFC 7396). */
   patch(ref: string, body: string, version?: number): Promise<string>;
   delete(ref: string): Promise<void>;
-  /** What a resource has besides itself. */
-  list(what: string, ref: string): Promise<string>;
+  /** What a resource has besides itself, or without `ref` its kind. */
+  list(what: string, ref?: string): Promise<string>;
   /** An action on one resource, or without `ref` on the kind; none is done twice, however often it is sent. */
   act(action: string, body: object, ref?: string): Promise<string>;
 }
@@ -28,7 +28,7 @@ export function resourceCalls(client: ApiClient, org: string, segment: string): 
     delete: async (ref) => {
       await call('DELETE', one(ref));
     },
-    list: (what, ref) => call('GET', `${one(ref)}/${what}`),
+    list: (what, ref) => call('GET', `${ref === undefined ? all : one(ref)}/${what}`),
     act: (action, body, ref) =>
       call('POST', `${ref === undefined ? all : one(ref)}/${action}`, {
         body: JSON.stringify(body),

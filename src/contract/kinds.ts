@@ -49,7 +49,7 @@ export interface Kind {
   readonly copy?: string;
 }
 
-type Operation =
+export type Operation =
   | 'create'
   | 'list'
   | 'get'
@@ -74,7 +74,7 @@ interface Says {
   readonly delete?: string;
 }
 
-interface Column {
+export interface Column {
   readonly header: string;
   /** The member by its path. */
   readonly member: string;
@@ -304,3 +304,15 @@ export type KindName = (typeof KINDS)[number]['name'];
 
 /** Kinds that policies grant permissions on. */
 export type TargetKind = Exclude<KindName, 'invitation'>;
+
+/** Throws for a name that no kind has: names from outside are looked up in `KINDS`. */
+export function kindOf(name: string): Kind {
+  const found = KINDS.find((kind) => kind.name === name);
+  if (!found) throw new Error(`no kind has the name ${name}`);
+  return found;
+}
+
+/** The kinds that offer the operation. */
+export function kindsWith(operation: Operation): readonly Kind[] {
+  return KINDS.filter(({ operations }: Kind) => operations.includes(operation));
+}

@@ -1,5 +1,3 @@
-import type { KindName } from '../contract/kinds.js';
-
 export interface ParsedLink {
   readonly org: string;
   readonly kind: string;
@@ -8,7 +6,7 @@ export interface ParsedLink {
 }
 
 /** A link is the resource's path on the API, its reference percent-encoded only where a path needs it. */
-export function linkTo(org: string, kind: KindName, ref: string): string {
+export function linkTo(org: string, kind: string, ref: string): string {
   return `/org/${org}/${kind}/${encodeURIComponent(ref).replaceAll('%40', '@')}`;
 }
 

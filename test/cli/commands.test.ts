@@ -3,10 +3,9 @@ import { mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { Cli, type Definition } from 'clipanion';
 import { canonical, readArguments } from '../../src/cli/args/argv.js';
-import { familyWords, findCommand, LEADING } from '../../src/cli/args/lookup.js';
-import { checkUsage, specsOf } from '../../src/cli/args/usage.js';
+import { shapeOf } from '../../src/cli/args/shape.js';
+import { checkUsage, familyWords, findCommand, LEADING, specsOf } from '../../src/cli/args/usage.js';
 import { FAMILIES } from '../../src/cli/commands/families.js';
-import { shapeOf } from '../../src/cli/completion/shape.js';
 import { Terminal } from '../../src/cli/terminal.js';
 import { temporaryFolder } from './support/svc.js';
 

@@ -1,6 +1,6 @@
 import { ApiClient, path } from '../../client/api-client.js';
+import type { Kind } from '../../contract/kinds.js';
 import type { GivenOption } from '../args/argv.js';
-import { type Kind, USER } from '../args/kinds.js';
 import { resolveSettings } from '../profile/settings.js';
 import { ProfileStore } from '../profile/store.js';
 import type { Terminal } from '../terminal.js';
@@ -38,18 +38,17 @@ export async function resourceNames(kind: Kind, prefix: string, asking: Asking):
   const insecure = given.some(({ name, value }) => name === '--insecure' && value === true);
   const signal = AbortSignal.timeout(PATIENCE_MS);
   const client = new ApiClient({ ...settings, insecure, signal });
-  const property = kind === USER ? 'email' : 'name';
-  const terms = prefix === '' ? [] : [{ property, op: '>=', value: prefix }];
+  const terms = prefix === '' ? [] : [{ property: kind.ref, op: '>=', value: prefix }];
   const answer = await client.call({
     method: 'POST',
-    path: `${path`/org/${settings.org}/${kind.segment}`}/-query?limit=${MOST_NAMES}`,
+    path: `${path`/org/${settings.org}/${kind.name}`}/-query?limit=${MOST_NAMES}`,
     on: 'api',
     body: JSON.stringify({ kind: kind.name, fetch: 'items', spec: { match: 'all', terms } }),
     retry: 'never',
   });
   const { items } = JSON.parse(answer) as { items: readonly Readonly<Record<string, unknown>>[] };
   return items.flatMap(({ name, email, description }) => {
-    const [value, about] = kind === USER ? [email, name] : [name, description];
+    const [value, about] = kind.ref === 'email' ? [email, name] : [name, description];
     return typeof value === 'string' ? [{ value, description: String(about) }] : [];
   });
 }

@@ -1,7 +1,7 @@
 import type { Terminal } from '../terminal.js';
 import { escapeLine } from './escape.js';
-import { shortName } from './short-name.js';
 import { type Column, TablePrinter } from './table.js';
+import { listOf, objectOf, shortName, textOf } from './values.js';
 
 interface Grant {
   readonly who: string;
@@ -24,24 +24,22 @@ const WAYS: ReadonlyMap<string, readonly [letter: string, meaning: string]> = ne
 /** `G2` before `G10`. */
 const BY_NUMBER = new Intl.Collator('en', { numeric: true });
 
-/** The permissions of an access report, each with who has it. Nothing is believed to be what it should be. */
+/** The permissions of an access report, each with who has it. */
 export function readAccess(report: string): Permission[] {
-  return listOf(JSON.parse(report), 'permissions').map((permission) => ({
-    name: textOf(permission, 'name'),
-    grants: listOf(permission, 'bindings').map((grant) => ({
-      who: shortName(textOf(grant, 'principalLink')),
-      via: textOf(grant, 'via'),
-      policy: shortName(textOf(grant, 'policyLink')).replace(/^policy\//, ''),
-    })),
-  }));
+  const { permissions } = objectOf(JSON.parse(report));
+  return listOf(permissions)
+    .map(objectOf)
+    .map(({ name, bindings }) => ({
+      name: textOf(name),
+      grants: listOf(bindings)
+        .map(objectOf)
+        .map(({ principalLink, via, policyLink }) => ({
+          who: shortName(textOf(principalLink)),
+          via: textOf(via),
+          policy: shortName(textOf(policyLink)).replace(/^policy\//, ''),
+        })),
+    }));
 }
-
-const of = (value: unknown, name: string): unknown => (value as Record<string, unknown> | null)?.[name];
-const textOf = (value: unknown, name: string): string => String(of(value, name) ?? '');
-const listOf = (value: unknown, name: string): unknown[] => {
-  const list = of(value, name);
-  return Array.isArray(list) ? list : [];
-};
 
 const distinct = (texts: readonly string[]): string[] => [...new Set(texts)].sort();
 
@@ -63,7 +61,7 @@ export async function showAccess(
   if (!terminal.isTTY || principals.length === 0) return printList(terminal, access);
   const policies = distinct(access.flatMap(({ grants }) => grants.map(({ policy }) => policy)));
   const matrix = new TablePrinter(terminal, matrixColumns(access, policies));
-  if (!matrix.fits(principals)) return printList(terminal, access);
+  if (!(await matrix.fits(principals))) return printList(terminal, access);
   await matrix.print(principals);
   const lines = ['', ...legend(access, policies)];
   await terminal.out(lines.map((line) => `${escapeLine(line)}\n`).join(''));

@@ -1,8 +1,9 @@
 import { type Member, members, objectText, oneLine, pretty } from '../../client/json-text.js';
 import type { Format } from '../command.js';
 import type { Terminal } from '../terminal.js';
-import { escapeLines } from './escape.js';
+import { escapeLine, escapeLines } from './escape.js';
 import { UsageError } from './failures.js';
+import { type Column, TablePrinter } from './table.js';
 
 /** Formats that show the service's JSON, whole or slim. */
 export type DocumentFormat = Extract<Format, 'json' | 'yaml' | 'json-slim' | 'yaml-slim'>;
@@ -48,24 +49,50 @@ export interface ListSink {
 }
 
 export interface TextForms {
-  /** The rows of the text format. */
+  /** Prints items as rows. */
   rows(raws: readonly string[]): Promise<void>;
   /** The one word that `--output names` shows of an item; nothing for an item without a name. */
   name(raw: string): string | undefined;
 }
+
+/** Items as rows of these columns, and as names. */
+export function textForms<Item>(
+  terminal: Terminal,
+  columns: readonly Column<Item>[],
+  name: (item: Item) => string,
+): TextForms {
+  const table = new TablePrinter(terminal, columns);
+  const parse = (raw: string) => (JSON.parse(raw) ?? {}) as Item;
+  return { rows: (raws) => table.print(raws.map(parse)), name: (raw) => name(parse(raw)) };
+}
+
+/** Shows an answer: as a document the whole of it, else its items as rows or names. */
+export async function showAnswer<Item>(
+  terminal: Terminal,
+  format: Format,
+  answer: string,
+  { items, columns, name }: { items: readonly Item[]; columns: readonly Column<Item>[]; name: (item: Item) => string },
+): Promise<void> {
+  if (isDocument(format)) return showResource(terminal, format, answer);
+  if (format === 'text') return new TablePrinter(terminal, columns).print(items);
+  await printLines(terminal, items.map(name));
+}
+
+/** Prints texts a line each; control characters are escaped. */
+export const printLines = (terminal: Terminal, lines: readonly string[]): Promise<void> =>
+  terminal.out(lines.map((line) => `${escapeLine(line)}\n`).join(''));
+
+const ignore = async () => {};
 
 /** The sink of a format. */
 export function openList(terminal: Terminal, format: Format, forms: TextForms): ListSink {
   if (isDocument(format)) {
     return isJson(format) ? new JsonList(terminal, isSlim(format)) : new YamlList(terminal, isSlim(format));
   }
-  if (format === 'text') return { begin: async () => {}, items: (raws) => forms.rows(raws), end: async () => {} };
+  if (format === 'text') return { begin: ignore, items: forms.rows, end: ignore };
   if (format !== 'names') throw new UsageError(`--output ${format} is not available for this list`);
-  const items = async (raws: readonly string[]) => {
-    const names = raws.map(forms.name).filter((name) => name !== undefined);
-    await terminal.out(names.map((name) => `${escapeLines(name.replaceAll('\n', ' '))}\n`).join(''));
-  };
-  return { begin: async () => {}, items, end: async () => {} };
+  const named = (raws: readonly string[]) => raws.map(forms.name).filter((name) => name !== undefined);
+  return { begin: ignore, items: (raws) => printLines(terminal, named(raws)), end: ignore };
 }
 
 /** Where events go that come without an end: each stands for itself, JSON on a line of its own. */

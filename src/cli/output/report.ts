@@ -1,7 +1,8 @@
 import type { Terminal } from '../terminal.js';
 import { type Column, TablePrinter } from './table.js';
+import { textOf as text } from './values.js';
 
-/** What is shown of a document that differs. Nothing is believed to be what it should be. */
+/** A document that differs. */
 interface ShownDifference {
   problem?: unknown;
   itemKind?: unknown;
@@ -13,7 +14,7 @@ interface ShownDifference {
   repaired?: unknown;
 }
 
-/** What is shown of the report of a rebuild or of a reconciliation. */
+/** The report of a rebuild or of a reconciliation. */
 export interface ShownReport {
   generation?: number;
   records?: number;
@@ -24,8 +25,6 @@ export interface ShownReport {
   items?: ShownDifference[];
   omitted?: number;
 }
-
-const text = (value: unknown): string => (value == null ? '' : String(value));
 
 const COLUMNS: readonly Column<ShownDifference>[] = [
   { header: 'PROBLEM', value: ({ problem }) => text(problem) },
@@ -42,7 +41,7 @@ const REPAIRED: Column<ShownDifference> = {
 
 const NUMBERS = ['generation', 'records', 'unreadable', 'compared', 'repaired'] as const;
 
-/** What the report counts, on one line, and below it the differences, one a line. */
+/** Shows the counts on one line, and below them the differences, one a line. */
 export async function showReport(terminal: Terminal, report: ShownReport): Promise<void> {
   const { items = [], omitted = 0, differences = {} } = report;
   const numbers = NUMBERS.filter((name) => report[name] !== undefined).map((name) => [name, report[name]] as const);

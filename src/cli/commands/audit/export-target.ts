@@ -3,10 +3,23 @@ import { escapeLine } from '../../output/escape.js';
 import { CliError, EXIT, UsageError } from '../../output/failures.js';
 import { giveName, openNew, openOwn, requireAbsent } from '../../output/new-file.js';
 import type { Terminal } from '../../terminal.js';
-import type { ExportTarget } from './export-pages.js';
 
 /** How often the place is noted from which an export can go on: a process that is killed loses no more than this. */
 const NOTE_MS = 1_000;
+
+/** Where an export goes, line by line. */
+export interface ExportTarget {
+  /** Events written, those of an earlier run included. */
+  readonly count: number;
+  /** Where an earlier run stopped. */
+  readonly next: string | undefined;
+  /** Takes the next events; `next` is where to go on behind them. */
+  write(lines: readonly string[], next: string | undefined): Promise<void>;
+  /** The export is whole. */
+  complete(): Promise<void>;
+  /** The export failed: keeps what is needed to go on. */
+  keep(): Promise<void>;
+}
 
 /** Standard output: the bytes as they are, but for a terminal. */
 export function outputTarget(terminal: Terminal): ExportTarget {
@@ -48,7 +61,7 @@ export class ExportFile implements ExportTarget {
    * `resume`, the unfinished one is there. With nothing to go on with, it begins anew.
    */
   static async open(file: string, request: string, resume: boolean): Promise<ExportFile> {
-    return told(file, async () => {
+    return named(file, async () => {
       await requireAbsent(file, 'choose another name, or remove it');
       const place = resume ? await readPlace(file) : undefined;
       if (place && place.request !== request) {
@@ -80,7 +93,7 @@ export class ExportFile implements ExportTarget {
   }
 
   write(lines: readonly string[], next: string | undefined): Promise<void> {
-    return told(this.file, async () => {
+    return named(this.file, async () => {
       const bytes = Buffer.from(lines.map((line) => `${line}\n`).join(''));
       for (let done = 0; done < bytes.length; ) {
         done += (await this.handle.write(bytes, done, bytes.length - done, this.#bytes + done)).bytesWritten;
@@ -93,7 +106,7 @@ export class ExportFile implements ExportTarget {
   }
 
   complete(): Promise<void> {
-    return told(this.file, async () => {
+    return named(this.file, async () => {
       // What a broken run wrote behind the place that was noted.
       await this.handle.truncate(this.#bytes);
       await this.handle.sync();
@@ -142,8 +155,8 @@ async function readOwn(path: string): Promise<string> {
   }
 }
 
-/** A fault of the file system, told by the file's name. */
-async function told<Result>(file: string, work: () => Promise<Result>): Promise<Result> {
+/** Names the file in the errors of the file system. */
+async function named<Result>(file: string, work: () => Promise<Result>): Promise<Result> {
   try {
     return await work();
   } catch (error) {

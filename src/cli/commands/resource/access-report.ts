@@ -1,11 +1,12 @@
-import { type CommandClass, Option } from 'clipanion';
-import type { Kind } from '../../args/kinds.js';
+import { Option } from 'clipanion';
 import { moment } from '../../args/moments.js';
-import { ApiCommand, type SvcContext } from '../../command.js';
-import { EXIT } from '../../output/failures.js';
+import { ApiCommand, undeclared } from '../../command.js';
+import { principalsOf, readAccess, showAccess } from '../../output/access-matrix.js';
+import { isDocument, printLines, showResource } from '../../output/document.js';
+import { ResourceCommand, type Verb } from './command.js';
 
 /** `svc <kind> access-report`: who may do what to a resource, and why. */
-export function accessReportCommand(kind: Kind): CommandClass<SvcContext> {
+export const accessReport: Verb = (kind) => {
   const { name, noun, example: ref } = kind;
   return class extends AccessReportCommand {
     static override paths = [
@@ -15,8 +16,8 @@ export function accessReportCommand(kind: Kind): CommandClass<SvcContext> {
     static override usage = ApiCommand.Usage({
       description: `show who may do what to a ${noun}, and why`,
       details:
-        'A row for everybody who has a permission, a column for each permission; a cell tells how they have it, and by which policy. ' +
-        'In a pipe, and on a terminal too narrow for that, a line for each permission of each: permission, who, how (direct, group or query), policy.',
+        'Everybody who has a permission has a row, each permission a column. A cell says how the permission is held, and by which policy. ' +
+        'In a pipe, and on a terminal that is too narrow, each permission of each principal is a line: permission, who, how (direct, group or query), policy.',
       examples: [
         ['Now', `svc ${name} access-report ${ref}`],
         ['As it was on the first of May', `svc ${name} access-report ${ref} --at 2026-05-01`],
@@ -26,36 +27,23 @@ export function accessReportCommand(kind: Kind): CommandClass<SvcContext> {
 
     protected override readonly kind = kind;
   };
-}
+};
 
-abstract class AccessReportCommand extends ApiCommand {
+abstract class AccessReportCommand extends ResourceCommand {
   ref = Option.String({ name: 'ref', required: true });
-  at = Option.String('--at', { description: 'as it was then: ISO 8601, or a span back from now such as 7d' });
-  protected abstract readonly kind: Kind;
-  protected override readonly unavailable = { formats: ['tf', 'crd'] as const, subject: 'access reports' };
+  at = Option.String('--at', { description: 'time of the report: ISO 8601, or a span back from now such as 7d' });
+  protected override readonly unavailable = undeclared('access reports');
 
-  protected async run(): Promise<number> {
+  protected async run(): Promise<void> {
     const at = this.at === undefined ? '' : `?at=${encodeURIComponent(moment('--at', this.at))}`;
-    const org = await this.requireOrg();
-    await this.requireToken();
-    const [client, { path }] = await Promise.all([this.client(), import('../../../client/api-client.js')]);
-    const report = path`/org/${org}/${this.kind.segment}/${this.ref}/-accessreport`;
-    await this.#show(await client.call({ method: 'GET', path: report + at, on: 'api', retry: 'safe' }));
-    return EXIT.ok;
-  }
-
-  async #show(report: string): Promise<void> {
+    const calls = await this.calls();
+    const report = await calls.list(`-accessreport${at}`, this.ref);
     const { format, terminal, limit } = this;
-    const { isDocument, showResource } = await import('../../output/document.js');
     if (isDocument(format)) return showResource(terminal, format, report);
-    const [{ principalsOf, readAccess, showAccess }, { escapeLine }] = await Promise.all([
-      import('../../output/access-matrix.js'),
-      import('../../output/escape.js'),
-    ]);
     const access = readAccess(report);
     const principals = principalsOf(access);
     const shown = principals.slice(0, limit);
-    if (format === 'names') await terminal.out(shown.map((who) => `${escapeLine(who)}\n`).join(''));
+    if (format === 'names') await printLines(terminal, shown);
     else await showAccess(terminal, access, shown);
     if (shown.length < principals.length) {
       terminal.note(`${principals.length - shown.length} more have permissions; --max 0 shows all`);

@@ -1,17 +1,17 @@
-import type { CommandClass } from 'clipanion';
-import type { Kind } from '../../args/kinds.js';
-import { ApiCommand, type SvcContext } from '../../command.js';
-import { EXIT } from '../../output/failures.js';
+import { ApiCommand, undeclared } from '../../command.js';
+import { showAnswer } from '../../output/document.js';
+import { listOf, textOf } from '../../output/values.js';
+import { ResourceCommand, type Verb } from './command.js';
 
-interface Permission {
+interface ShownPermission {
   name?: unknown;
   description?: unknown;
   implies?: unknown;
 }
 
 /** `svc <kind> permissions`. */
-export function permissionsCommand(kind: Kind): CommandClass<SvcContext> {
-  return class extends ApiCommand {
+export const permissions: Verb = (kind) =>
+  class extends ResourceCommand {
     static override paths = [[kind.name, 'permissions']];
     static override usage = ApiCommand.Usage({
       description: `show the permissions that can be granted on ${kind.plural}`,
@@ -21,36 +21,18 @@ export function permissionsCommand(kind: Kind): CommandClass<SvcContext> {
       ],
     });
 
-    protected override readonly unavailable = { formats: ['tf', 'crd'] as const, subject: 'permissions' };
+    protected override readonly kind = kind;
+    protected override readonly unavailable = undeclared('permissions');
 
-    protected async run(): Promise<number> {
-      const org = await this.requireOrg();
-      await this.requireToken();
-      const [client, { path }] = await Promise.all([this.client(), import('../../../client/api-client.js')]);
-      const at = path`/org/${org}/${kind.segment}/-schema/permissions`;
-      await this.#show(await client.call({ method: 'GET', path: at, on: 'api', retry: 'safe' }));
-      return EXIT.ok;
-    }
-
-    async #show(answer: string): Promise<void> {
-      const { terminal, format } = this;
-      const { isDocument, openList, showResource } = await import('../../output/document.js');
-      if (isDocument(format)) return showResource(terminal, format, answer);
-      const [{ TablePrinter }, { elements, member }] = await Promise.all([
-        import('../../output/table.js'),
-        import('../../../client/json-text.js'),
-      ]);
-      const table = new TablePrinter<Permission>(terminal, [
-        { header: 'NAME', value: ({ name }) => String(name) },
-        { header: 'DESCRIPTION', value: ({ description }) => String(description ?? ''), shrinks: true },
-        { header: 'IMPLIES', value: ({ implies }) => (Array.isArray(implies) ? implies.join(', ') : '') },
-      ]);
-      const parse = (raw: string) => JSON.parse(raw) as Permission;
-      const list = openList(terminal, format, {
-        rows: (raws) => table.print(raws.map(parse)),
-        name: (raw) => String(parse(raw).name),
-      });
-      await list.items(elements(member(answer, 'items') ?? '[]'));
+    protected async run(): Promise<void> {
+      const calls = await this.calls();
+      const answer = await calls.list('-schema/permissions');
+      const { items = [] } = JSON.parse(answer) as { items?: readonly ShownPermission[] };
+      const columns = [
+        { header: 'NAME', value: ({ name }: ShownPermission) => textOf(name) },
+        { header: 'DESCRIPTION', value: ({ description }: ShownPermission) => textOf(description), shrinks: true },
+        { header: 'IMPLIES', value: ({ implies }: ShownPermission) => listOf(implies).join(', ') },
+      ];
+      await showAnswer(this.terminal, this.format, answer, { items, columns, name: ({ name }) => textOf(name) });
     }
   };
-}

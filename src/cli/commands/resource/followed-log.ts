@@ -1,25 +1,24 @@
 import { type ApiClient, path } from '../../../client/api-client.js';
 import { ApiError } from '../../../client/errors.js';
 import { member } from '../../../client/json-text.js';
-import { PAGE_SIZE, type Page, queryText, readPage } from '../../../client/pages.js';
-import type { Kind } from '../../args/kinds.js';
+import { PAGE_SIZE, type Page, type Query, queryText, readPage } from '../../../client/pages.js';
+import type { Kind } from '../../../contract/kinds.js';
+import { linkTo } from '../../../contract/links.js';
 import { CliError, EXIT } from '../../output/failures.js';
 
-/** The audit context in which the service tells what it changed. Nobody else publishes there. */
+/** The audit context in which the service records its own changes. Nobody else publishes there. */
 const CONTEXT = 'svc';
 
 /** The resource whose log it is; it may be deleted. */
-export interface Logged {
+export interface LogOf {
   org: string;
   kind: Kind;
   ref: string;
 }
 
-type Query = Readonly<Record<string, string | undefined>>;
-
 /** The log's path, newest event first. */
-export const logPath = ({ org, kind, ref }: Logged, query: Query): string =>
-  path`/org/${org}/${kind.segment}/${ref}/-eventlog` + queryText(query);
+export const logPath = ({ org, kind, ref }: LogOf, query: Query): string =>
+  path`/org/${org}/${kind.name}/${ref}/-eventlog` + queryText(query);
 
 export interface FollowedLog {
   /** The last events until now, oldest first. */
@@ -36,7 +35,7 @@ export interface FollowedLog {
  */
 export async function openFollowed(
   client: ApiClient,
-  logged: Logged,
+  logged: LogOf,
   { last, fromEvent, actionType }: { last: number; fromEvent: string | undefined; actionType: string | undefined },
 ): Promise<FollowedLog> {
   const inLog = await ownEvents(client, logged);
@@ -51,7 +50,7 @@ export async function openFollowed(
   return { first: first.toReversed(), from, wanted };
 }
 
-const readLog = (client: ApiClient, logged: Logged, query: Query): Promise<Page> =>
+const readLog = (client: ApiClient, logged: LogOf, query: Query): Promise<Page> =>
   readPage(client, logPath(logged, query), { on: 'api' });
 
 async function endOfChanges(client: ApiClient, org: string, fromEvent: string | undefined): Promise<Page> {
@@ -77,7 +76,7 @@ interface ControlEvent {
 const parse = (raw: string): ControlEvent => (JSON.parse(raw) ?? {}) as ControlEvent;
 
 /** Tells of the events that come, one after the other, whether they are in the log. */
-async function ownEvents(client: ApiClient, logged: Logged): Promise<(event: ControlEvent) => boolean> {
+async function ownEvents(client: ApiClient, logged: LogOf): Promise<(event: ControlEvent) => boolean> {
   const newest = await readLog(client, logged, { pageSize: '1' });
   const id = idOf(newest);
   const { name } = logged.kind;
@@ -102,12 +101,12 @@ function idOf({ envelope }: Page): string {
 }
 
 /** Events of keys have the link of whom they speak for as their name. Undefined where there will be none. */
-async function keyNameOf(client: ApiClient, logged: Logged, newest: Page): Promise<string | undefined> {
+async function keyNameOf(client: ApiClient, logged: LogOf, newest: Page): Promise<string | undefined> {
   const { org, kind, ref } = logged;
-  if (kind.name !== 'user' && kind.name !== 'serviceaccount') return undefined;
+  if (!kind.operations.includes('keys')) return undefined;
   const deletion = await readLog(client, logged, { actionType: 'delete', pageSize: '1' });
   if (deletion.items.length > 0) return undefined;
   const { name = ref, type } = parse(newest.items[0] ?? '{}').resource ?? {};
   if (type === 'key') return String(name);
-  return `/org/${org}/${kind.segment}/${encodeURIComponent(String(name)).replaceAll('%40', '@')}`;
+  return linkTo(org, kind.name, String(name));
 }
