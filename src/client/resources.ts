@@ -10,11 +10,11 @@ export interface ResourceCalls {
   delete(ref: string): Promise<void>;
   /** What a resource has besides itself, or without `ref` its kind. */
   list(what: string, ref?: string): Promise<string>;
-  /** An action on one resource, or without `ref` on the kind; none is done twice, however often it is sent. */
+  /** An action on one resource, or without `ref` on the kind, done once however often it is sent. */
   act(action: string, body: object, ref?: string): Promise<string>;
 }
 
-/** All are tried again where the service is busy: a merge done twice is the same, and a creation carries a key. */
+/** All are retried if the service is busy: a merge done twice is the same, and a creation carries an idempotency key. */
 export function resourceCalls(client: ApiClient, org: string, segment: string): ResourceCalls {
   const all = path`/org/${org}/${segment}`;
   const one = (ref: string) => all + path`/${ref}`;

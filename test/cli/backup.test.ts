@@ -93,7 +93,7 @@ it('svc backup makes new files alone, and follows no link', async () => {
     const target = join(folder, 'target');
     symlinkSync(target, file + suffix);
     const { code, stderr } = await backup();
-    expect([code, stderr]).toEqual([1, expect.stringContaining(`${file}${suffix} is there already`)]);
+    expect([code, stderr]).toEqual([1, expect.stringContaining(`${file}${suffix} already exists`)]);
     expect(existsSync(target)).toBe(false);
     unlinkSync(file + suffix);
   }
@@ -112,7 +112,7 @@ it('svc backup leaves nothing that looks whole when it is not', async () => {
   const cutOff = await backup(cut.url);
   expect([cutOff.code, cutOff.stderr]).toEqual([
     1,
-    expect.stringContaining('closed the connection before it had answered'),
+    expect.stringContaining('closed the connection before it answered'),
   ]);
   const altered = await backup(other.url);
   expect([altered.code, altered.stderr]).toEqual([1, expect.stringContaining('its SHA-256 is another')]);

@@ -66,10 +66,10 @@ describe('a text that is refused', () => {
 
   it.each([
     ['x: b: c', 'line 11: Nested mappings are not allowed'],
-    ['description: x', 'line 11: the key `description` stands twice'],
+    ['description: x', 'line 11: duplicate key `description`'],
     ['--- {}', 'the text must be one document'],
     ['x: !!python/object:os.system ls', 'line 11: Unresolved tag'],
-    ['x: &a [1]\ny: *a', 'line 12: write out what the alias *a stands for'],
+    ['x: &a [1]\ny: *a', 'line 12: replace the alias *a by its value'],
     ['x: 0x1F', 'line 11: write the number 0x1F as JSON does, or quote it'],
     ['x: .inf', 'line 11: write the number .inf'],
     ['? [a]\n: b', 'line 11: a key must be a text'],

@@ -196,8 +196,8 @@ describe('svc <kind> eventlog', () => {
   it.each([
     [['--since', 'yesterday'], '--since is a span such as 7d, or an ISO 8601 instant'],
     [['--until', '2024-99'], '--until is an ISO 8601 instant'],
-    [['--diff', '-o', 'json'], '--diff goes with --output text'],
-    [['--last', '3'], '--last goes with --follow'],
+    [['--diff', '-o', 'json'], '--diff needs --output text'],
+    [['--last', '3'], '--last needs --follow'],
     [['-f', '--last', '1001'], '--last is a whole number from 0 to 1000'],
     [['-f', '--until', '1h'], '--follow has no end'],
     [['--max', 'x'], '--max is a whole number'],

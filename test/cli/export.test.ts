@@ -69,12 +69,12 @@ describe('svc audit export', () => {
     expect((await exporting('--file', file)).code).toBe(0);
     expect(statSync(file).mode & 0o777).toBe(0o600);
     const { code, stderr } = await exporting('--file', file);
-    expect([code, stderr]).toEqual([1, expect.stringContaining(`${file} is there already; choose another name`)]);
+    expect([code, stderr]).toEqual([1, expect.stringContaining(`${file} already exists; choose another name`)]);
     const target = join(file, '..', 'target');
     symlinkSync(target, `${file}.link`);
     expect((await exporting('--file', `${file}.link`)).code).toBe(1);
     symlinkSync(target, `${file}.2.part`);
-    expect((await exporting('--file', `${file}.2`)).stderr).toContain(`${file}.2.part is there already`);
+    expect((await exporting('--file', `${file}.2`)).stderr).toContain(`${file}.2.part already exists`);
     expect((await exporting('--file', `${file}.2`, '--resume')).code).toBe(0);
     expect(lstatSync(`${file}.2`).isFile()).toBe(true);
     expect(existsSync(target)).toBe(false);

@@ -123,7 +123,7 @@ describe('svc reconcile', () => {
 
   it.each([
     [['--topic', 'audit.dead'], '--topic is audit or control'],
-    [['--from', '3'], '--from goes with --topic'],
+    [['--from', '3'], '--from needs --topic'],
     [['--topic', 'audit', '--to', '-1'], '--to is a whole number from 0'],
     [['-o', 'names'], '--output names is not available for a reconciliation'],
     [['now'], 'unexpected word `now`'],
@@ -229,7 +229,7 @@ describe('svc dead-letter', () => {
   it.each([
     [['replay'], 'give either the places of letters, or --all'],
     [['replay', 'audit/0/1', '--all'], 'give either the places of letters, or --all'],
-    [['replay', '--all', '--force'], '--force goes with places'],
+    [['replay', '--all', '--force'], '--force needs places'],
     [['list', '-o', 'tf'], '--output tf is not available for dead letters'],
   ])('%j is a fault of usage', async (args, message) => {
     const { code, stderr } = await run(['dead-letter', ...args]);

@@ -1,6 +1,5 @@
 import { createHash } from 'node:crypto';
-import { type Fault, type Item, readItems } from '../../src/cli/publish/items.js';
-import { Occurrences } from '../../src/cli/publish/occurrences.js';
+import { type Fault, type Item, Occurrences, readItems } from '../../src/cli/publish/items.js';
 import { LARGEST_PIECE, readPieces } from '../../src/cli/publish/pieces.js';
 
 async function* inChunks(text: string | Buffer, size: number): AsyncGenerator<Buffer> {
@@ -59,7 +58,7 @@ describe('the events of a file', () => {
       [1, '{"a":1}'],
       [2, 'an element is missing before this comma or bracket'],
       [2, '{"b":1}'],
-      [3, 'there is text behind the end of the array'],
+      [3, 'there is text after the end of the array'],
     ]);
     expect(shown(await read('[{"a":1},\n{"b":'))).toEqual([
       [1, '{"a":1}'],

@@ -60,7 +60,7 @@ describe('the profile file', () => {
     await svc(['profile', 'create', 'a'], { env });
     const before = readFileSync(file, 'utf8');
     const { code, stderr } = await svc(['profile', 'create', 'a', '--org', 'x'], { env });
-    expect([code, stderr]).toEqual([1, expect.stringContaining('there is a profile `a` already')]);
+    expect([code, stderr]).toEqual([1, expect.stringContaining('profile `a` already exists')]);
     expect(readFileSync(file, 'utf8')).toBe(before);
   });
 

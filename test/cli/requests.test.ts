@@ -42,7 +42,7 @@ describe('where a call goes, and as whom: flag before environment before profile
     ]);
     expect(seen(audit)).toEqual([]);
     const { code, stderr } = await run(['--profile', 'gone']);
-    expect([code, stderr]).toEqual([1, expect.stringContaining('there is: p, q')]);
+    expect([code, stderr]).toEqual([1, expect.stringContaining('existing profiles: p, q')]);
   });
 
   it('the environment, and above it the flags', async () => {

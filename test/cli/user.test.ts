@@ -79,7 +79,7 @@ describe('svc user get', () => {
     expect([code, stdout]).toEqual([1, 'ann@example.com\n']);
     expect(stderr).toMatch(/error: no@example\.com: .*not_found/);
     expect(stderr).toMatch(/error: neither@example\.com: .*not_found/);
-    expect(stderr).toContain('error: ..: `..` cannot name anything');
+    expect(stderr).toContain('error: ..: `..` is not a valid name');
     expect((await client.run(['user', 'get', 'no@example.com'])).code).toBe(1);
   });
 

@@ -21,9 +21,9 @@ interface ListChange {
 const OPERATORS = { '=': '$replace', '-=': '$drop', '+=': '$append' } as const;
 
 /**
- * The merge patch that `--set` options amount to: `description=TEXT`, `tags.KEY=VALUE`, and where `memberLink` makes
- * links of what is written, `memberLinks=`, `memberLinks+=` and `memberLinks-=` with elements separated by commas. Throws
- * `UsageError` for what cannot be set, and for what is set twice.
+ * The merge patch of `--set` options: `description=TEXT`, `tags.KEY=VALUE`, and with `memberLink`, which turns a written
+ * member into a link, `memberLinks=`, `memberLinks+=` and `memberLinks-=` with elements separated by commas. Throws
+ * `UsageError` for a property that cannot be set, or is set twice.
  */
 export function patchOf(
   assignments: readonly string[],

@@ -54,7 +54,7 @@ class Backup extends ApiCommand {
     try {
       const { sha256, bytes } = await this.#receive(answer, file);
       if (sha256 !== answer.headers['x-backup-sha256']) {
-        throw new CliError('the backup did not arrive as it was sent: its SHA-256 is another', EXIT.failure, [
+        throw new CliError('the backup was damaged on the way: its SHA-256 differs', EXIT.failure, [
           'try again',
         ]);
       }

@@ -43,6 +43,7 @@ class DeadLetterList extends ApiCommand {
         textForms(terminal, this.#columns, ({ place }: Shown) => textOf(place)),
       ),
       limit,
+      withoutNext: true,
       stopped: () => terminal.outputClosed,
     });
   }
@@ -65,7 +66,7 @@ class DeadLetterReplay extends ApiCommand {
     description: 'append records of dead letters to their topic again; needs the root key',
     details:
       'The projection reads them by the rules of the program that runs now. A record that still cannot be indexed becomes a dead letter of its new position; ' +
-      'an event that is there already stays unchanged.',
+      'an event that already exists stays unchanged.',
     examples: [
       ['All that is open, after an upgrade', 'svc dead-letter replay --all --token "$(cat data/root.key)"'],
       ['One letter', 'svc dead-letter replay audit/0/4711'],
@@ -81,7 +82,7 @@ class DeadLetterReplay extends ApiCommand {
   protected async run(): Promise<void> {
     const { places, all, force, terminal, format } = this;
     if (all === places.length > 0) throw new UsageError('give either the places of letters, or --all');
-    if (all && force) throw new UsageError('--force goes with places, not with --all');
+    if (all && force) throw new UsageError('--force needs places, not --all');
     const client = await this.authorized();
     const body = JSON.stringify({ ...(!all && { places }), ...(force && { force }) });
     const path = '/-dead-letters/-replay';

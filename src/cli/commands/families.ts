@@ -9,7 +9,7 @@ export interface Family {
 
 type Loaded = Promise<{ readonly COMMANDS: Commands }>;
 
-/** Families that belong to no kind: the summary, and where the commands are. */
+/** Families that belong to no kind: the summary, and the module of the commands. */
 const OTHERS: Readonly<Record<string, readonly [summary: string, load: () => Loaded]>> = {
   audit: ['publish, read, list, follow and export audit events', () => import('./audit/commands.js')],
   backup: ['copy the log of the service', () => import('./backup.js')],

@@ -50,7 +50,7 @@ class GroupCreate extends CreateCommand {
     if (spec.terms.length > 0) return { memberQuery: { kind, fetch: 'items', spec } };
     // A query without terms would make every user a member.
     if ((this.queryMatch ?? this.queryKind) !== undefined) {
-      this.terminal.note('the group has no query: that takes --query-property, --query-tag or --query-rel');
+      this.terminal.note('the group has no query: a query needs --query-property, --query-tag or --query-rel');
     }
     return {};
   }
@@ -116,7 +116,7 @@ class RemoveMember extends MemberCommand {
     const { memberLinks = [] } = JSON.parse(group) as { memberLinks?: readonly string[] };
     const stranger = links.find((link) => !memberLinks.includes(link));
     if (stranger === undefined) return;
-    throw new CliError(`${shortName(stranger)} is not among the members that ${this.ref} links`);
+    throw new CliError(`${shortName(stranger)} is not a linked member of ${this.ref}`);
   }
 }
 

@@ -52,7 +52,7 @@ abstract class TaskCommand extends ApiCommand {
       const text = await client.call({ method: 'GET', path: this.at, on: 'api', retry: 'patient' });
       const { id, state, phase = '', done = 0, total = 0, error = '' } = parseState(text);
       if (id !== started.id || state === 'idle') {
-        throw new CliError(`the process that answers knows nothing of this ${this.task}`, EXIT.failure, [
+        throw new CliError(`the process that answered does not know this ${this.task}`, EXIT.failure, [
           'if several processes serve, --endpoint must name the one that runs it; a process that restarted forgets it',
         ]);
       }
@@ -134,7 +134,7 @@ class Reconcile extends TaskCommand {
       throw new UsageError(`--topic is audit or control, not \`${topic}\``);
     }
     const range = given.map(([name, value]) => {
-      if (topic === undefined) throw new UsageError(`--${name} goes with --topic`);
+      if (topic === undefined) throw new UsageError(`--${name} needs --topic`);
       if (!/^\d{1,15}$/.test(value)) throw new UsageError(`--${name} is a whole number from 0, not \`${value}\``);
       return [name, Number(value)] as const;
     });

@@ -5,13 +5,13 @@ import type { Commands } from '../command.js';
 import { FAMILIES } from '../commands/families.js';
 import { UsageError } from '../output/failures.js';
 
-/** What may stand at a place of a command line. */
+/** A word that may come next on a command line. */
 export interface Candidate {
   readonly value: string;
   readonly description: string;
 }
 
-/** As far as the line names its command. */
+/** The command that a line names so far. */
 interface Found {
   /** The command's words; empty where none is named yet. */
   readonly path: readonly string[];
@@ -25,7 +25,7 @@ interface Typed extends Arguments {
   readonly awaiting?: string;
 }
 
-/** The begin of a command line, up to the place where a word is to be completed. */
+/** A command line up to the word that is completed. */
 export interface Line extends Found, Typed {
   /** After `--` nothing is an option any more. */
   readonly isOnlyWords: boolean;

@@ -23,7 +23,7 @@ export async function profileNames({ env }: Asking): Promise<Candidate[]> {
   return [...byName].map(([value, { org = '' }]) => ({ value, description: org }));
 }
 
-/** The names of resources from the prefix on, by name. None where no organization or no key is known. */
+/** The names of resources from the prefix on, by name. None if no organization or no key is known. */
 export async function resourceNames(kind: Kind, prefix: string, asking: Asking): Promise<Candidate[]> {
   const { given, env } = asking;
   const text = (option: string) => given.findLast(({ name }) => name === option)?.value.toString();

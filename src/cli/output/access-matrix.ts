@@ -14,7 +14,7 @@ export interface Permission {
   readonly grants: readonly Grant[];
 }
 
-/** How somebody comes by a permission: the letter for it in the matrix, and what it means. */
+/** How a permission is held: its letter in the matrix, and what it means. */
 const WAYS: ReadonlyMap<string, readonly [letter: string, meaning: string]> = new Map([
   ['direct', ['D', 'named in the policy']],
   ['group', ['G', 'member of a group that is named in the policy']],
@@ -48,8 +48,8 @@ export const principalsOf = (permissions: readonly Permission[]): string[] =>
   distinct(permissions.flatMap(({ grants }) => grants.map(({ who }) => who)));
 
 /**
- * Shows which of the principals may do what: as a matrix and its legend, on a terminal that is wide enough. Otherwise
- * as a list by permission, each line of which is to be understood alone.
+ * Shows what each principal may do: as a matrix with a legend on a terminal that is wide enough, otherwise as a list by
+ * permission whose lines make sense alone.
  */
 export async function showAccess(
   terminal: Terminal,
@@ -67,7 +67,7 @@ export async function showAccess(
   await terminal.out(lines.map((line) => `${escapeLine(line)}\n`).join(''));
 }
 
-/** A row is a principal; a cell tells by which ways, and by which policies, it has the permission. */
+/** A row is a principal; a cell says how, and by which policies, it has the permission. */
 function matrixColumns(access: readonly Permission[], policies: readonly string[]): Column<string>[] {
   const columns = access.map(({ name, grants }): Column<string> => {
     const cells = new Map<string, Set<string>>();
@@ -98,7 +98,7 @@ const LIST: readonly Column<ListedGrant>[] = [
 
 const byWho = (one: Grant, other: Grant): number => Number(one.who > other.who) - Number(one.who < other.who);
 
-/** A permission that nobody has is listed, too. */
+/** Also lists permissions that nobody has. */
 async function printList(terminal: Terminal, access: readonly Permission[]): Promise<void> {
   const rows = access.flatMap(({ name: permission, grants }): ListedGrant[] => {
     if (grants.length === 0) return [{ permission }];

@@ -93,10 +93,10 @@ function expression(json: string, depth: number): string {
 const key = (name: string): string =>
   /^[A-Za-z_][A-Za-z0-9_-]*$/.test(name) && !RESERVED.has(name) ? name : quoted(name);
 
-/** As the key of an object these would be read as something else than their text. */
+/** Words that an object's key must quote. */
 const RESERVED = new Set(['for', 'null', 'true', 'false']);
 
-/** A string that holds no template, whatever stands in it: `${` and `%{` begin one. */
+/** A string that is never read as a template: `${` and `%{` would begin one. */
 function quoted(text: string): string {
   const plain = text.replaceAll('\\', String.raw`\\`).replaceAll('"', String.raw`\"`);
   return `"${escapeLine(plain).replace(/([$%]+)\{/g, literalBrace)}"`;

@@ -8,7 +8,7 @@ import { type Column, TablePrinter } from './table.js';
 /** Formats that show the service's JSON, whole or slim. */
 export type DocumentFormat = Extract<Format, 'json' | 'yaml' | 'json-slim' | 'yaml-slim'>;
 
-/** What the slim formats leave out at the top of a resource: what the service assigned. */
+/** Members that the service assigned; the slim formats leave them out. */
 const ASSIGNED = new Set(['id', 'version', 'created', 'lastModified', 'links', 'status']);
 
 export const isDocument = (format: Format): format is DocumentFormat => /^(json|yaml)/.test(format);
@@ -42,7 +42,7 @@ async function render(format: DocumentFormat, json: string): Promise<string> {
 
 /** Where the items of a list go, page by page, so that a list of any length takes the memory of one page. */
 export interface ListSink {
-  /** `head`: the members of the envelope that stand before the items. */
+  /** `head`: the members of the envelope before the items. */
   begin(head: readonly Member[]): Promise<void>;
   items(raws: readonly string[]): Promise<void>;
   end(tail: readonly Member[]): Promise<void>;
@@ -95,7 +95,7 @@ export function openList(terminal: Terminal, format: Format, forms: TextForms): 
   return { begin: ignore, items: (raws) => printLines(terminal, named(raws)), end: ignore };
 }
 
-/** Where events go that come without an end: each stands for itself, JSON on a line of its own. */
+/** Where an endless stream of events goes: each is a document of its own, in JSON a line. */
 export function openStream(terminal: Terminal, format: Format, forms: TextForms): ListSink['items'] {
   if (!isDocument(format)) return openList(terminal, format, forms).items;
   const shown = (raw: string) => (isSlim(format) ? slim(raw) : raw);
@@ -153,7 +153,7 @@ class YamlList implements ListSink {
     if (raws.length === 0) return;
     const { toYaml } = await import('./yaml.js');
     const shown = this.slim ? raws.map(slim) : raws;
-    // A list inside a map may stand at the map's own indentation: each page continues the one list.
+    // A list inside a map may have the map's own indentation: each page continues the one list.
     await this.terminal.out(`${this.#count === 0 ? '\n' : ''}${toYaml(`[${shown.join(',')}]`)}`);
     this.#count += raws.length;
   }

@@ -5,7 +5,7 @@ export interface Column<T> {
   header: string;
   /** The cell's text as the service gave it; the table escapes it. */
   value(item: T): string;
-  /** May be cut on a terminal that is too narrow. Identifiers must not be: people copy them. */
+  /** May be cut on a narrow terminal. Identifiers must not be cut: people copy them. */
   shrinks?: boolean;
   style?(item: T): Style | undefined;
 }
@@ -36,7 +36,7 @@ export class TablePrinter<T> {
     this.#widths = columns.map(({ header }) => (terminal.isTTY ? header.length : 1));
   }
 
-  /** `below` gives the lines that stand under an item's row; they are printed as they are. */
+  /** `below` returns lines to print under an item's row, unchanged. */
   async print(items: readonly T[], below: (item: T) => readonly string[] = () => []): Promise<void> {
     const rows = await this.#rows(items);
     this.#widths = this.#grown(rows);
@@ -112,7 +112,7 @@ export class TablePrinter<T> {
 const lineWidth = (widths: readonly number[]): number =>
   widths.reduce((sum, width) => sum + width, GAP.length * (widths.length - 1));
 
-/** The text within so many display cells, its end marked where it was cut; characters stay whole. */
+/** The text cut to so many display cells, ending with a mark; characters stay whole. */
 function cut(text: string, width: number): string {
   if (cellsOf(text) <= width) return text;
   let kept = '';

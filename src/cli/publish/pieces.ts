@@ -1,4 +1,4 @@
-/** No piece is larger: it could not travel anyway, and a file without line ends must not fill the memory. */
+/** The longest piece: no request takes more, and a file without line ends must not fill the memory. */
 export const LARGEST_PIECE = 4 * 1024 * 1024;
 
 /** One event's bytes in the input, and the line it begins on; or why there is none. */
@@ -22,8 +22,8 @@ interface Splitter {
 }
 
 /**
- * The events of a file as they stand in it: of NDJSON each line, of a JSON array each element, else each of the JSON
- * documents that follow one another. Memory stays flat; input without an end is no problem.
+ * The events of a file, unchanged: the lines of NDJSON, the elements of a JSON array, or else JSON documents one after
+ * another. Memory stays flat, also for endless input.
  */
 export async function* readPieces(input: AsyncIterable<Buffer | string>): AsyncGenerator<Piece> {
   let head: Buffer = Buffer.alloc(0);
@@ -45,7 +45,7 @@ export async function* readPieces(input: AsyncIterable<Buffer | string>): AsyncG
   if (splitter) yield* splitter.end();
 }
 
-/** What kind of file begins so; undefined while that cannot be told. */
+/** The splitter for a file that begins so; undefined if more of the file is needed to decide. */
 function chooseSplitter(head: Buffer, ended: boolean): Splitter | undefined {
   const text = withoutMark(head);
   const start = text.findIndex((byte) => !isSpace(byte));
@@ -189,12 +189,12 @@ class ValueSplitter implements Splitter {
     return byte === CLOSE_MAP || byte === CLOSE_LIST || isSpace(byte);
   }
 
-  /** The bracket that opens the array; whatever stands behind the one that closes it is a fault, told once. */
+  /** Reads the bracket that opens the array. Text after the one that closes it is a fault, reported once. */
   *#bracket(byte: number): Generator<Piece> {
     if (!this.#closed) this.#opened = byte === OPEN_LIST;
     else if (this.#elements >= 0) {
       this.#elements = -1;
-      yield { line: this.#line, fault: 'there is text behind the end of the array' };
+      yield { line: this.#line, fault: 'there is text after the end of the array' };
     }
   }
 
@@ -209,7 +209,7 @@ class ValueSplitter implements Splitter {
   }
 }
 
-/** Without the white space behind a value, which is no part of it. */
+/** Without trailing white space. */
 function trimmed({ bytes, ...piece }: Piece): Piece {
   if (!bytes) return piece;
   let end = bytes.length;

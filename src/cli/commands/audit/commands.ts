@@ -87,7 +87,7 @@ class AuditList extends AuditFilterCommand {
   /** The one page that was asked for, or nothing: then `next` links are followed up to --max. */
   #page(): { page: string; pageSize: string } | undefined {
     if (this.page === undefined) {
-      if (this.pageSize !== undefined) throw new UsageError('--page-size goes with --page');
+      if (this.pageSize !== undefined) throw new UsageError('--page-size needs --page');
       return undefined;
     }
     const { page, pageSize = '50' } = this;

@@ -4,7 +4,7 @@ import { CliError, EXIT, UsageError } from '../../output/failures.js';
 import { giveName, openNew, openOwn, requireAbsent } from '../../output/new-file.js';
 import type { Terminal } from '../../terminal.js';
 
-/** How often the place is noted from which an export can go on: a process that is killed loses no more than this. */
+/** How often the progress is noted: a process that is killed loses no more than this. */
 const NOTE_MS = 1_000;
 
 /** Where an export goes, line by line. */
@@ -13,7 +13,7 @@ export interface ExportTarget {
   readonly count: number;
   /** Where an earlier run stopped. */
   readonly next: string | undefined;
-  /** Takes the next events; `next` is where to go on behind them. */
+  /** Takes the next events; `next` is where to go on after them. */
   write(lines: readonly string[], next: string | undefined): Promise<void>;
   /** The export is whole. */
   complete(): Promise<void>;
@@ -48,7 +48,7 @@ interface Place {
 
 /**
  * A file that has its name only when it is complete. Until then it is `FILE.part`, and `FILE.part.place` says how far
- * it is good; what was written behind that is cut off by the one who goes on.
+ * it is good; a run that continues cuts off the rest.
  */
 export class ExportFile implements ExportTarget {
   count: number;
@@ -57,8 +57,8 @@ export class ExportFile implements ExportTarget {
   #noted = performance.now();
 
   /**
-   * Throws `UsageError` where the unfinished file is of another request, and `CliError` where the file or, without
-   * `resume`, the unfinished one is there. With nothing to go on with, it begins anew.
+   * Throws `UsageError` if the unfinished file is of another request, and `CliError` if the file or, without `resume`, the
+   * unfinished one exists. Starts again if there is nothing to continue.
    */
   static async open(file: string, request: string, resume: boolean): Promise<ExportFile> {
     return named(file, async () => {
@@ -107,7 +107,7 @@ export class ExportFile implements ExportTarget {
 
   complete(): Promise<void> {
     return named(this.file, async () => {
-      // What a broken run wrote behind the place that was noted.
+      // A broken run may have written more than it noted.
       await this.handle.truncate(this.#bytes);
       await this.handle.sync();
       await this.handle.close();

@@ -38,7 +38,7 @@ export class AuditExport extends AuditFilterCommand {
   };
 
   protected async run(): Promise<void> {
-    if (this.resume && this.file === undefined) throw new UsageError('--resume goes with --file');
+    if (this.resume && this.file === undefined) throw new UsageError('--resume needs --file');
     const { org, filters } = await this.filters();
     const client = await this.authorized();
     const start = eventsPath(org, this.resource, { ...filters, order: 'received' }, Number.POSITIVE_INFINITY);

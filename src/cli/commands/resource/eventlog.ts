@@ -68,11 +68,11 @@ abstract class EventlogCommand extends ResourceCommand {
   }
 
   protected async run(): Promise<void> {
-    if (this.last !== undefined && !this.follow) throw new UsageError('--last goes with --follow');
+    if (this.last !== undefined && !this.follow) throw new UsageError('--last needs --follow');
     const last = Math.min(tailCount(this.last), this.limit);
-    if (this.diff && this.format !== 'text') throw new UsageError('--diff goes with --output text');
+    if (this.diff && this.format !== 'text') throw new UsageError('--diff needs --output text');
     if (this.follow && this.until !== undefined)
-      throw new UsageError('--follow has no end: --until does not go with it');
+      throw new UsageError('--until cannot be combined with --follow');
     const query = {
       actionType: this.action,
       fromEvent: this.since === undefined ? undefined : moment('--since', this.since),

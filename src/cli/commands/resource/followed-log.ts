@@ -23,15 +23,15 @@ export const logPath = ({ org, kind, ref }: LogOf, query: Query): string =>
 export interface FollowedLog {
   /** The last events until now, oldest first. */
   readonly first: readonly string[];
-  /** The page of the order received behind which to go on. */
+  /** The page of the order received after which to go on. */
   readonly from: Page;
-  /** Which of the events behind it are in the log and none of the first; to be asked once for each in their order. */
+  /** Whether an event after it is in the log and not among the first; asked once for each event, in order. */
   readonly wanted: (raw: string) => boolean;
 }
 
 /**
- * The end of a log and where it goes on. The log itself has no order received, in which alone nothing is missed; so it
- * goes on in all that the service changes, where its events are picked out. Throws where the key may not read that.
+ * The end of a log and where it goes on. Only the order received misses nothing, and a resource's log has no such order;
+ * so its events are picked out of all changes of the service. Throws if the key may not read those.
  */
 export async function openFollowed(
   client: ApiClient,
@@ -75,7 +75,7 @@ interface ControlEvent {
 
 const parse = (raw: string): ControlEvent => (JSON.parse(raw) ?? {}) as ControlEvent;
 
-/** Tells of the events that come, one after the other, whether they are in the log. */
+/** Decides for each new event, in order, whether it is in the log. */
 async function ownEvents(client: ApiClient, logged: LogOf): Promise<(event: ControlEvent) => boolean> {
   const newest = await readLog(client, logged, { pageSize: '1' });
   const id = idOf(newest);
@@ -84,7 +84,7 @@ async function ownEvents(client: ApiClient, logged: LogOf): Promise<(event: Cont
   let deletedBy: unknown;
   return ({ resource, action, requestId }) => {
     if (resource?.id === id && resource?.type === name) {
-      // Whoever gets the same name later has keys under the same link. The deletion takes its own keys along.
+      // A later principal of the same name has keys under the same link. A deletion deletes its own keys, too.
       if (action?.type === 'delete') deletedBy = requestId;
       return true;
     }
@@ -96,11 +96,11 @@ async function ownEvents(client: ApiClient, logged: LogOf): Promise<(event: Cont
 function idOf({ envelope }: Page): string {
   const query = envelope.find(({ name }) => name === 'query')?.raw ?? '{}';
   const id: unknown = JSON.parse(member(query, 'resourceId') ?? 'null');
-  if (typeof id !== 'string') throw new CliError('the service did not tell whose log it is: it cannot be followed');
+  if (typeof id !== 'string') throw new CliError('the service did not say whose log it is: the log cannot be followed');
   return id;
 }
 
-/** Events of keys have the link of whom they speak for as their name. Undefined where there will be none. */
+/** The name of key events: the link of their principal. Undefined if there will be none. */
 async function keyNameOf(client: ApiClient, logged: LogOf, newest: Page): Promise<string | undefined> {
   const { org, kind, ref } = logged;
   if (!kind.operations.includes('keys')) return undefined;
