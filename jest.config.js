@@ -1,3 +1,5 @@
+import { SLOW } from './test/support/tiers.ts';
+
 /** @type {import('jest').Config} */
 const base = {
   testEnvironment: 'node',
@@ -12,6 +14,9 @@ const base = {
   // What a suite loaded stays in its worker: collecting it again and again costs more than a new worker now and then.
   workerIdleMemoryLimit: '600MB',
 };
+
+/** Set by `test/run.ts`. */
+const isQuick = process.env.TEST_TIER === 'quick';
 
 const { maxWorkers, workerIdleMemoryLimit, testTimeout, ...project } = base;
 
@@ -75,7 +80,14 @@ const containers = {
 };
 
 const projects = [
-  { ...project, displayName: 'unit', testPathIgnorePatterns: ['/node_modules/', '<rootDir>/test/cluster/'] },
+  {
+    ...project,
+    displayName: 'unit',
+    testPathIgnorePatterns: [
+      ...['/node_modules/', '<rootDir>/test/cluster/'],
+      ...(isQuick ? SLOW.map((name) => `<rootDir>/test/${name}`) : []),
+    ],
+  },
   {
     ...project,
     displayName: 'cluster',
@@ -94,8 +106,17 @@ const projects = [
   },
 ];
 
+/** How a run is carried out and reported, whatever it runs. */
+const run = {
+  maxWorkers,
+  workerIdleMemoryLimit,
+  testTimeout,
+  testSequencer,
+  reporters: ['default', '<rootDir>/test/support/repeat-reporter.ts'],
+};
+
 /**
  * Three projects: only the last two start containers, once for both of them. A function, because other
  * configurations spread this export to get the options alone: `{ ...main, testMatch: [...] }`.
  */
-export default Object.assign(() => ({ projects, maxWorkers, workerIdleMemoryLimit, testTimeout, testSequencer }), base);
+export default Object.assign(() => ({ projects: isQuick ? projects.slice(0, 1) : projects, ...run }), base);

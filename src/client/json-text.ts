@@ -1,3 +1,15 @@
+import {
+  CLOSE_ARRAY,
+  CLOSE_OBJECT,
+  COLON,
+  COMMA,
+  END,
+  JsonTokens,
+  OPEN_ARRAY,
+  OPEN_OBJECT,
+  QUOTE,
+} from '../contract/json-tokens.js';
+
 /**
  * Reads JSON as text, so that every digit, every key and their order survive. JavaScript's own values would round large
  * numbers and move keys that look like numbers. All functions take valid JSON: parse it first.
@@ -10,13 +22,13 @@ export interface Member {
 
 /** The members of an object, in order. */
 export function members(text: string): Member[] {
+  const tokens = new JsonTokens(Buffer.from(text));
   const found: Member[] = [];
-  for (let at = skipSpace(text, skipSpace(text, 0) + 1); text[at] !== '}'; at = nextItem(text, at)) {
-    const nameEnd = stringEnd(text, at);
-    const name = JSON.parse(text.slice(at, nameEnd)) as string;
-    const start = skipSpace(text, skipSpace(text, nameEnd) + 1);
-    at = valueEnd(text, start);
-    found.push({ name, raw: text.slice(start, at) });
+  for (tokens.next(); tokens.next() === QUOTE; tokens.next()) {
+    const name = JSON.parse(textOf(tokens)) as string;
+    tokens.next();
+    tokens.next();
+    found.push({ name, raw: wholeValue(tokens) });
   }
   return found;
 }
@@ -27,11 +39,11 @@ export const member = (text: string, name: string): string | undefined =>
 
 /** The elements of an array, in order. */
 export function elements(text: string): string[] {
+  const tokens = new JsonTokens(Buffer.from(text));
   const found: string[] = [];
-  for (let at = skipSpace(text, skipSpace(text, 0) + 1); text[at] !== ']'; at = nextItem(text, at)) {
-    const start = at;
-    at = valueEnd(text, start);
-    found.push(text.slice(start, at));
+  tokens.next();
+  for (let token = tokens.next(); token !== CLOSE_ARRAY && token !== END; token = tokens.next()) {
+    if (token !== COMMA) found.push(wholeValue(tokens));
   }
   return found;
 }
@@ -45,79 +57,27 @@ export const oneLine = (text: string): string => text.replaceAll(/[\r\n]+/g, ' '
 
 /** The same JSON, one member or element a line; lines after the first are indented by `level` steps more. */
 export function pretty(text: string, level = 0): string {
-  const out: string[] = [];
-  let depth = level;
-  const newLine = () => `\n${'  '.repeat(depth)}`;
-  for (let at = skipSpace(text, 0); at < text.length; at = skipSpace(text, at)) {
-    const char = text[at] as string;
-    if (char === '{' || char === '[') {
-      const next = skipSpace(text, at + 1);
-      if (text[next] === '}' || text[next] === ']') {
-        out.push(char, text[next] as string);
-        at = next;
-      } else {
-        depth++;
-        out.push(char, newLine());
-      }
-      at++;
-    } else if (char === '}' || char === ']') {
-      depth--;
-      out.push(newLine(), char);
-      at++;
-    } else if (char === ',' || char === ':') {
-      out.push(char === ',' ? `,${newLine()}` : ': ');
-      at++;
-    } else {
-      const end = valueEnd(text, at);
-      out.push(text.slice(at, end));
-      at = end;
-    }
+  const tokens = new JsonTokens(Buffer.from(text));
+  let out = '';
+  const line = (depth: number) => `\n${'  '.repeat(level + depth)}`;
+  let isFirst = false;
+  for (let token = tokens.next(); token !== END; token = tokens.next()) {
+    const isOpening = token === OPEN_OBJECT || token === OPEN_ARRAY;
+    const isClosing = token === CLOSE_OBJECT || token === CLOSE_ARRAY;
+    if (isFirst !== isClosing) out += line(isOpening ? tokens.depth - 1 : tokens.depth);
+    out += textOf(tokens);
+    if (token === COMMA) out += line(tokens.depth);
+    if (token === COLON) out += ' ';
+    isFirst = isOpening;
   }
-  return out.join('');
+  return out;
 }
 
-/** The index after the string that begins at `at`. */
-function stringEnd(text: string, at: number): number {
-  let end = at + 1;
-  for (;;) {
-    const quote = text.indexOf('"', end);
-    if (quote < 0) return text.length;
-    let slashes = 0;
-    while (text[quote - 1 - slashes] === '\\') slashes++;
-    end = quote + 1;
-    if (slashes % 2 === 0) return end;
-  }
-}
+const textOf = ({ json, start, end }: JsonTokens): string => json.toString('utf8', start, end);
 
-/** The index after the value that begins at `at`. */
-function valueEnd(text: string, at: number): number {
-  const char = text[at];
-  if (char === '"') return stringEnd(text, at);
-  if (char !== '{' && char !== '[') return scalarEnd(text, at);
-  let depth = 0;
-  for (let i = at; i < text.length; i++) {
-    const here = text[i];
-    if (here === '"') i = stringEnd(text, i) - 1;
-    else if (here === '{' || here === '[') depth++;
-    else if ((here === '}' || here === ']') && --depth === 0) return i + 1;
-  }
-  return text.length;
-}
-
-function scalarEnd(text: string, at: number): number {
-  let end = at;
-  while (end < text.length && !',]} \n\r\t'.includes(text[end] as string)) end++;
-  return end;
-}
-
-/** From the end of one item to the begin of the next, or to the closing bracket. */
-function nextItem(text: string, at: number): number {
-  const end = skipSpace(text, at);
-  return text[end] === ',' ? skipSpace(text, end + 1) : end;
-}
-
-function skipSpace(text: string, at: number): number {
-  let next = at;
-  while (next < text.length && ' \n\r\t'.includes(text[next] as string)) next++;
-  return next;
+/** The value that begins with the current token. */
+function wholeValue(tokens: JsonTokens): string {
+  const { json, start } = tokens;
+  tokens.skipValue();
+  return json.toString('utf8', start, tokens.end);
 }

@@ -18,7 +18,7 @@ export async function openEmbeddedStore(
   started: AsyncDisposableStack,
   turns: Turns,
 ): Promise<Store> {
-  preparePrivateFolder(dataDir, logger);
+  preparePrivateFolder(dataDir, 'CONTROL_DATA_DIR', logger);
   const log = await EmbeddedEventLog.open({ file: join(dataDir, 'log.db'), clock });
   started.defer(() => log.close());
   const file = join(dataDir, 'read-model.db');

@@ -15,7 +15,7 @@ import { emptyFold } from '../control/fold.js';
 import { warnOfSelfSetQueries } from '../control/self-set-queries.js';
 import { ControlSnapshots } from '../control/snapshot.js';
 import { ControlState } from '../control/state.js';
-import type { Topic } from '../event-log/event-log.js';
+import type { EventLog, Topic } from '../event-log/event-log.js';
 import { AccessCheck } from '../http/access.js';
 import { ErrorFilter } from '../http/errors/filter.js';
 import type { Readiness } from '../http/readiness.js';
@@ -30,12 +30,13 @@ import { type Clock, systemClock } from '../platform/clock.js';
 import type { Config } from '../platform/config/config.js';
 import { systemIds } from '../platform/ids.js';
 import { Metrics } from '../platform/metrics.js';
+import { preparePrivateFolder } from '../platform/private-folder.js';
 import { ServiceSecret } from '../platform/service-secret.js';
 import { Slots } from '../platform/slots.js';
 import { Turns } from '../platform/turns.js';
 import { Waiters } from '../progress/waiters.js';
 import { auditProjection } from '../projections/audit.js';
-import { controlProjection, controlProjectionFrom } from '../projections/control.js';
+import { controlProjectionFrom } from '../projections/control.js';
 import type { Projection } from '../projections/projection.js';
 import { ProjectionRunner } from '../projections/projection-runner.js';
 import { foldedRetention } from '../projections/upkeep/retention.js';
@@ -107,12 +108,9 @@ async function compose(config: Config, logger: Logger, clock: Clock, started: As
   const store = await openStore(config, retention, clock, logger, started, turns);
   const { log, model, feed } = store;
   const metrics = new Metrics();
-  // Only the embedded store has a folder to itself.
-  const snapshots = config.cluster
-    ? undefined
-    : new ControlSnapshots(join(config.dataDir, 'control.snapshot'), log, logger);
+  const snapshots = snapshotsOf(config, log, logger);
   const state = new ControlState(log, fold, config.cluster ? 'shared' : 'alone', snapshots);
-  const projections = projectionsOf(config, store, metrics, logger, snapshots);
+  const projections = projectionsOf(config, store, metrics, logger, state);
   addGauges(metrics, log, projections, clock);
   const guesses = new Guesses(config.badKeysPerMinute, clock, metrics, logger);
   started.defer(() => guesses.close());
@@ -162,12 +160,20 @@ function projectionsOf(
   { log, model, feed }: Store,
   metrics: Metrics,
   logger: Logger,
-  snapshots: ControlSnapshots | undefined,
+  state: ControlState,
 ): ReadonlyMap<Topic, ProjectionRunner> {
   if (!roles.has('projector')) return new Map();
   const runner = (projection: Projection) => new ProjectionRunner(log, model, feed, projection, metrics, logger);
-  const control = snapshots ? controlProjectionFrom(snapshots) : controlProjection;
-  return new Map([auditProjection, control].map((projection) => [projection.topic, runner(projection)]));
+  const projections = [auditProjection, controlProjectionFrom(state)];
+  return new Map(projections.map((projection) => [projection.topic, runner(projection)]));
+}
+
+/** A process of a cluster has a folder of its own only where it is given one. */
+function snapshotsOf({ cluster, dataDir }: Config, log: EventLog, logger: Logger): ControlSnapshots | undefined {
+  const folder = cluster ? cluster.snapshotDir : dataDir;
+  if (folder === undefined) return undefined;
+  if (cluster) preparePrivateFolder(folder, 'CONTROL_SNAPSHOT_DIR', logger);
+  return new ControlSnapshots(join(folder, 'control.snapshot'), log, logger);
 }
 
 /** Runs the fold and the projections; the answer rejects when one of them cannot go on, and never resolves. */
@@ -181,8 +187,6 @@ function runLoops(
   const project = async () => {
     // What has expired must be known before anything is indexed.
     await state.startReached;
-    // The projection of control begins there.
-    await snapshots?.keepStart(state);
     await Promise.all([...projections.values()].map((runner) => runner.run(signal)));
   };
   const loops = [...store.run(signal), state.run(signal), state.keepFresh(signal), project()];

@@ -27,7 +27,8 @@ export class DigestTable<Row extends readonly number[]> {
   /** A free row has NaN as its first number. */
   private numbers: Float64Array;
   /** A text is mostly looked up again at once. */
-  private readonly last = { text: '', digest: digestOf('') };
+  private last = '';
+  private readonly lastDigest = digestInto(new Uint32Array(WORDS), '');
 
   constructor(
     private readonly width: Row['length'],
@@ -71,11 +72,9 @@ export class DigestTable<Row extends readonly number[]> {
   }
 
   private digest(text: string): Uint32Array {
-    if (this.last.text !== text) {
-      this.last.text = text;
-      this.last.digest = digestOf(text);
-    }
-    return this.last.digest;
+    if (this.last !== text) digestInto(this.lastDigest, text);
+    this.last = text;
+    return this.lastDigest;
   }
 
   private put(digests: Uint32Array, from: number, row: ArrayLike<number>): void {
@@ -108,7 +107,9 @@ export class DigestTable<Row extends readonly number[]> {
   }
 
   private rowAt(at: number): Row {
-    return Array.from(this.numbers.subarray(at * this.width, (at + 1) * this.width)) as unknown as Row;
+    const row: number[] = [];
+    for (let n = at * this.width; row.length < this.width; n += 1) row.push(this.numbers[n] ?? 0);
+    return row as unknown as Row;
   }
 
   private keptRows(): number[] {
@@ -134,13 +135,15 @@ export class DigestTable<Row extends readonly number[]> {
   }
 }
 
-function digestOf(text: string): Uint32Array {
-  // The hexadecimal text is made in a third of the time of a buffer.
-  const digest = hash('sha256', text);
-  return Uint32Array.of(
-    Number.parseInt(digest.slice(0, 8), 16),
-    Number.parseInt(digest.slice(8, 16), 16),
-    Number.parseInt(digest.slice(16, 24), 16),
-    Number.parseInt(digest.slice(24, 32), 16),
-  );
+function digestInto(words: Uint32Array, text: string): Uint32Array {
+  // A string of bytes is made in half of the time of a buffer.
+  const bytes = hash('sha256', text, 'binary');
+  for (let word = 0, at = 0; word < WORDS; word += 1, at += 4) {
+    words[word] =
+      (bytes.charCodeAt(at) << 24) |
+      (bytes.charCodeAt(at + 1) << 16) |
+      (bytes.charCodeAt(at + 2) << 8) |
+      bytes.charCodeAt(at + 3);
+  }
+  return words;
 }

@@ -91,8 +91,9 @@ const EVOLVE: {
 export function foldRecord(fold: ControlFold, record: ControlRecord, place: LogPosition): 'applied' | 'void' {
   fold.commands.advance(place);
   if (fold.commands.offsetOf(record.commandId) !== undefined) return 'void';
-  for (const [stream, version] of Object.entries(record.expected)) {
-    if (versionOf(fold, stream as StreamName) !== version) return 'void';
+  const { expected } = record;
+  for (const stream in expected) {
+    if (versionOf(fold, stream as StreamName) !== expected[stream as StreamName]) return 'void';
   }
   for (const event of record.events) evolve(fold, event);
   fold.commands.add(record.commandId);
@@ -176,7 +177,8 @@ export function putStream(
     fold.deleted.set(stream, [version]);
   }
   const family = familyOf(stream, state ?? before);
-  if (family === undefined) return;
+  // It stays in its family, at its place in it.
+  if (family === undefined || (before && state && family === familyOf(stream, before))) return;
   const members = fold.families.get(family) ?? new Set();
   if (state) members.add(stream);
   else members.delete(stream);

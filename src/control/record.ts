@@ -37,7 +37,8 @@ export function controlRecordOf(record: LogRecord): ControlRecord {
 
 function parse(record: LogRecord): ControlRecord {
   try {
-    return JSON.parse(Buffer.from(record.value).toString());
+    const { buffer, byteOffset, byteLength } = record.value;
+    return JSON.parse(Buffer.from(buffer, byteOffset, byteLength).toString());
   } catch (error) {
     throw new UnreadableRecord(`control record ${record.offset} is not JSON`, { cause: error });
   }

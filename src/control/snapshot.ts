@@ -14,7 +14,7 @@ import { type FoldImage, type FoldSnapshots, imageOf, restoreFold } from './fold
 import type { CommandsImage } from './known-commands.js';
 import type { ControlState } from './state.js';
 
-const FORMAT = 1;
+const FORMAT = 2;
 
 /** How many records are folded again at most after a crash, and after a regular stop. */
 const RECORDS_BETWEEN = 50_000;
@@ -44,6 +44,7 @@ interface Header {
   readonly last: string;
   /** How many lines there are of them. */
   readonly streams: number;
+  readonly letters: number;
   readonly commands: Omit<CommandsImage, 'table'>;
 }
 
@@ -53,6 +54,7 @@ interface Header {
  *
  *     header, JSON
  *     ["stream", version, state]           a line for each stream that has a state
+ *     {"email", "org", "time"}             a line for each letter of the last day
  *     ["deleted", "digests", "numbers"]    lines of rows of the table, in base64
  *     ["commands", "digests", "numbers"]   the same
  *     SHA-256, hexadecimal
@@ -91,11 +93,6 @@ export class ControlSnapshots implements FoldSnapshots {
     if (next > end || last !== (await this.digestBefore(next))) throw new Error('the log has another history');
   }
 
-  /** Writes a snapshot where the start had to fold much, so that whoever starts next need not. Never rejects. */
-  keepStart(state: ControlState): Promise<void> {
-    return this.saveAfter(RECORDS_BETWEEN, state);
-  }
-
   /** Writes snapshots now and then until the signal aborts, and one at the end. Never rejects. */
   async keep(state: ControlState, signal: AbortSignal): Promise<void> {
     const end = () => {
@@ -116,13 +113,14 @@ export class ControlSnapshots implements FoldSnapshots {
     if (next - this.saved < records) return;
     try {
       const image = imageOf(state.fold);
-      const { streams, commands } = image;
+      const { streams, letters, commands } = image;
       // A record that cannot be folded ends the process, and leaves a fold between two places.
       if (commands.offset + 1 !== next) return;
       const header: Header = {
         ...{ format: FORMAT, program: programDigest(), log: this.log.id },
         ...{ next, last: await this.digestBefore(next) },
-        ...{ streams: streams.length, commands: { offset: commands.offset, clock: commands.clock } },
+        ...{ streams: streams.length, letters: letters.length },
+        commands: { offset: commands.offset, clock: commands.clock },
       };
       await this.write(linesOf(header, image));
       this.saved = next;
@@ -180,9 +178,10 @@ async function writeChecked(handle: FileHandle, lines: Iterable<string>): Promis
   await handle.writeFile(digest.digest('hex'));
 }
 
-function* linesOf(header: Header, { streams, deleted, commands }: FoldImage): Generator<string> {
+function* linesOf(header: Header, { streams, letters, deleted, commands }: FoldImage): Generator<string> {
   yield JSON.stringify(header);
   for (const stream of streams) yield JSON.stringify(stream);
+  for (const letter of letters) yield JSON.stringify(letter);
   yield* tableLines('deleted', deleted);
   yield* tableLines('commands', commands.table);
 }
@@ -219,10 +218,11 @@ function checkedLines(bytes: Buffer): string[] {
 }
 
 /** The lines after the header. */
-function imageIn({ streams, commands }: Header, lines: readonly string[]): FoldImage {
-  const tables = lines.slice(streams).map((line) => JSON.parse(line) as TableLine);
+function imageIn({ streams, letters, commands }: Header, lines: readonly string[]): FoldImage {
+  const tables = lines.slice(streams + letters).map((line) => JSON.parse(line) as TableLine);
   return {
     streams: lines.slice(0, streams).map((line) => JSON.parse(line)),
+    letters: lines.slice(streams, streams + letters).map((line) => JSON.parse(line)),
     deleted: tableOf('deleted', tables),
     commands: { ...commands, table: tableOf('commands', tables) },
   };

@@ -8,7 +8,7 @@ import type { ControlEvent, Read } from '../model/control-events.js';
 import { authzStream } from '../model/streams.js';
 import { untilDone } from '../platform/retry.js';
 import { type ControlFold, type ControlRecord, emptyFold, foldRecord, readFold, versionOf } from './fold.js';
-import type { FoldSnapshots } from './fold-image.js';
+import { type FoldSnapshots, imageOf, restoreFold } from './fold-image.js';
 import { controlRecordOf } from './record.js';
 
 /** How long it may take until the state is confirmed. */
@@ -47,7 +47,7 @@ interface Watcher {
  * This process's fold of the `control` topic, kept current by reading along. Everything that is decided here and every
  * key that is checked rests on it; the log, not this copy, has the last word.
  */
-export class ControlState {
+export class ControlState implements FoldSnapshots {
   readonly read: Read;
   /** Next offset to fold. */
   private folded = 0;
@@ -124,6 +124,19 @@ export class ControlState {
   /** The position of the last record that is folded; none when there is none. */
   get last(): { readonly position?: Position } {
     return this.folded === 0 ? {} : { position: { partition: 0, offset: this.folded - 1 } };
+  }
+
+  /** Shares the states of this fold, which never change. For a fold that may not be so far there are the snapshots. */
+  async load(fold: ControlFold, most = Number.POSITIVE_INFINITY): Promise<number> {
+    if (this.folded <= most) {
+      const image = imageOf(this.fold);
+      // A record that cannot be folded ends the process, and leaves a fold between two places.
+      if (image.commands.offset + 1 === this.folded) {
+        restoreFold(fold, image);
+        return this.folded;
+      }
+    }
+    return (await this.snapshots?.load(fold, most)) ?? 0;
   }
 
   private take(taken: LogRecord): void {

@@ -10,6 +10,12 @@ export interface TooManyLetters {
   readonly retryAfterSeconds: number;
 }
 
+export interface Letter {
+  readonly email: string;
+  readonly org: string;
+  readonly time: number;
+}
+
 /**
  * The letters of the last day. What is forgotten follows from the times of the letters alone, so every process that folds
  * the same records knows the same. Never part of the rule by which records are void.
@@ -18,7 +24,7 @@ export class SentLetters {
   private readonly toAddress = new Map<string, number[]>();
   private readonly ofOrg = new Map<string, number[]>();
   /** In the order in which they came. */
-  private readonly all = new Set<{ readonly email: string; readonly org: string; readonly time: number }>();
+  private readonly all = new Set<Letter>();
 
   /** Takes note of the invitations that the events make. */
   noteEvents(events: readonly ControlEvent[], time: number): void {
@@ -32,6 +38,11 @@ export class SentLetters {
     this.all.add({ email, org, time });
     append(this.toAddress, email, time);
     append(this.ofOrg, org, time);
+  }
+
+  /** All of them, to be noted again in this order. */
+  image(): readonly Letter[] {
+    return [...this.all];
   }
 
   /** Those that count against one more letter at this time, oldest first. */

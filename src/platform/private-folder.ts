@@ -14,24 +14,24 @@ const DATA_FILE = /^((log|read-model)\.db(\.next)?(-wal|-shm|-journal)?|control\
  * Makes the folder, or takes the one that is there, for this user alone: 0700, and its files 0600, with a warning for what
  * was wider. Throws `StoreUnusable` if it cannot be made, is everybody's, or has something other than a regular file under
  * the name of a data file: what a link leads to is not in the folder, and would stay as open as it is. Windows has no such
- * modes.
+ * modes. Errors name the setting that named the folder.
  */
-export function preparePrivateFolder(folder: string, logger: Logger): void {
+export function preparePrivateFolder(folder: string, setting: string, logger: Logger): void {
   try {
     mkdirSync(folder, { recursive: true, mode: 0o700 });
   } catch (error) {
-    throw new StoreUnusable(`${folder}: cannot be made: ${(error as Error).message}; check CONTROL_DATA_DIR`, {
+    throw new StoreUnusable(`${folder}: cannot be made: ${(error as Error).message}; check ${setting}`, {
       cause: error,
     });
   }
   const names = readdirSync(folder);
   for (const name of names) {
-    if (DATA_FILE.test(name)) requireRegular(join(folder, name));
+    if (DATA_FILE.test(name)) requireRegular(join(folder, name), setting);
   }
   if (process.platform === 'win32') return;
   const stats = statSync(folder);
   if ((stats.mode & STICKY) !== 0) {
-    throw new StoreUnusable(`${folder}: is a folder for everybody; give CONTROL_DATA_DIR a folder of its own`);
+    throw new StoreUnusable(`${folder}: is a folder for everybody; give ${setting} a folder of its own`);
   }
   close(folder, stats, logger);
   for (const name of names) {
@@ -41,13 +41,13 @@ export function preparePrivateFolder(folder: string, logger: Logger): void {
   }
 }
 
-function requireRegular(path: string): void {
+function requireRegular(path: string, setting: string): void {
   const found = lstatSync(path, { throwIfNoEntry: false });
   if (!found || found.isFile()) return;
   const what = found.isSymbolicLink() ? 'is a link' : 'is not a regular file';
   throw new StoreUnusable(
     `${path}: ${what}, so the service cannot keep it from other users; move the file itself into the folder, ` +
-      'or let CONTROL_DATA_DIR name the folder that it is in',
+      `or let ${setting} name the folder that it is in`,
   );
 }
 

@@ -13,8 +13,8 @@ const PAGE_SIZE = 500;
 const PAGE_BYTES = 256 * 1024;
 
 export interface ExportPage {
-  /** JSON texts of the events. */
-  readonly items: readonly string[];
+  /** JSON texts of the events, for the reader to take out. */
+  readonly items: string[];
   /** Behind this page. It is good for the list in the order received as well, and the other way round. */
   readonly cursor: string;
 }

@@ -19,15 +19,16 @@ const { ProjectionRunner } = await built<typeof import('../../src/projections/pr
   'projections/projection-runner.js',
 );
 const { LogProgressFeed } = await built<typeof import('../../src/progress/log-feed.js')>('progress/log-feed.js');
-const { Metrics } = await built<typeof import('../../src/platform/metrics.js')>('metrics.js');
-const { ElasticsearchReadModel } =
-  await built<typeof import('../../src/read-model/elasticsearch/read-model.js')>('read-model/elasticsearch.js');
+const { Metrics } = await built<typeof import('../../src/platform/metrics.js')>('platform/metrics.js');
+const { ElasticsearchReadModel } = await built<typeof import('../../src/read-model/elasticsearch/read-model.js')>(
+  'read-model/elasticsearch/read-model.js',
+);
 const { sourceText } = await built<typeof import('../../src/read-model/document.js')>('read-model/document.js');
 const { documentIndex } = await built<typeof import('../../src/read-model/elasticsearch/mapping.js')>(
-  'read-model/elasticsearch-mapping.js',
+  'read-model/elasticsearch/mapping.js',
 );
 const { documentId, bodyOf } = await built<typeof import('../../src/read-model/elasticsearch/document.js')>(
-  'read-model/elasticsearch-document.js',
+  'read-model/elasticsearch/document.js',
 );
 
 /** What one partition holds: the first document is there before, so that its month is, too. */

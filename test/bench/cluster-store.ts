@@ -21,7 +21,7 @@ export class Topics {
 
   async open(): Promise<EventLog> {
     const { KafkaEventLog } =
-      await built<typeof import('../../src/event-log/kafka/event-log.js')>('event-log/kafka.js');
+      await built<typeof import('../../src/event-log/kafka/event-log.js')>('event-log/kafka/event-log.js');
     return KafkaEventLog.open({ brokers: this.brokers, topicPrefix: this.prefix, replication: 1, logger });
   }
 
@@ -89,8 +89,8 @@ export class Bare {
 export async function entriesOf(count: number, resources: number): Promise<LogEntry[]> {
   const { recordedEvent } = await built<typeof import('../../src/model/audit-event.js')>('model/audit-event.js');
   const { auditEntry } = await built<typeof import('../../src/event-log/audit-record.js')>('event-log/audit-record.js');
-  const { systemIds } = await built<typeof import('../../src/platform/ids.js')>('ids.js');
-  const { systemClock, isoTime } = await built<typeof import('../../src/platform/clock.js')>('clock.js');
+  const { systemIds } = await built<typeof import('../../src/platform/ids.js')>('platform/ids.js');
+  const { systemClock, isoTime } = await built<typeof import('../../src/platform/clock.js')>('platform/clock.js');
   const ids = systemIds(systemClock);
   return Array.from({ length: count }, (_, number) => {
     const publication = {

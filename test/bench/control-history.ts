@@ -4,10 +4,10 @@ import type { ControlEvent, Read } from '../../src/model/control-events.js';
 import type { Occasion } from '../../src/model/resource.js';
 import { built } from './server.ts';
 
-const { controlEntry } = await built<typeof import('../../src/control/record.js')>('event-log/control-record.js');
-const { systemIds } = await built<typeof import('../../src/platform/ids.js')>('ids.js');
+const { controlEntry } = await built<typeof import('../../src/control/record.js')>('control/record.js');
+const { systemIds } = await built<typeof import('../../src/platform/ids.js')>('platform/ids.js');
 const { emptyFold, foldRecord, trackedRead } =
-  await built<typeof import('../../src/control/fold.js')>('model/control-fold.js');
+  await built<typeof import('../../src/control/fold.js')>('control/fold.js');
 const { authzChanged } = await built<typeof import('../../src/model/authz.js')>('model/authz.js');
 const { decideAddKey } = await built<typeof import('../../src/model/key.js')>('model/key.js');
 const { decideCreateOrg } = await built<typeof import('../../src/model/org.js')>('model/org.js');

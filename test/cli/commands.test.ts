@@ -67,6 +67,7 @@ describe('every command', () => {
 
   it.each(each)('%s says what it does, and what each option is for', (_, { description, options }) => {
     expect(description?.trim()).toMatch(/^[^A-Z\s].*[^.\s]$/);
+    expect(description?.trim().length).toBeLessThanOrEqual(80);
     for (const option of options)
       expect([option.definition, option.description?.trim()]).toEqual([
         option.definition,

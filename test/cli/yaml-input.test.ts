@@ -1,6 +1,6 @@
-import fc from 'fast-check';
 import { fromYaml, YamlFault } from '../../src/cli/args/yaml.js';
 import { toYaml } from '../../src/cli/output/yaml.js';
+import fc from '../support/fast-check.js';
 
 const number = fc.oneof(
   fc.double({ noNaN: true, noDefaultInfinity: true }).map((value) => JSON.stringify(value)),

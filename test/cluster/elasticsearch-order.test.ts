@@ -1,4 +1,3 @@
-import { randomBytes } from 'node:crypto';
 import { keyedId } from '../../src/platform/ids.js';
 import type { Write } from '../../src/read-model/document.js';
 import type { ReadModel } from '../../src/read-model/read-model.js';
@@ -18,8 +17,10 @@ import {
   store,
   throughJson,
 } from '../contract/read-model.harness.js';
+import { randomFor } from '../support/random.js';
 import { clusterSuite } from './support.js';
 
+const random = randomFor('order');
 const DAY_MS = 24 * 60 * 60 * 1000;
 const PARTITIONS = [0, 1, 2, 3];
 const EACH = 1250;
@@ -119,7 +120,7 @@ clusterSuite('the order received over many indices and processes', ({ elasticsea
 
 /** Of three months at random, by the identifier or by the record's time. */
 function scattered(partition: number, n: number): Write {
-  const tie = randomBytes(5).readUIntBE(0, 5);
+  const tie = random.bytes(5).readUIntBE(0, 5);
   const day = (tie % 80) * DAY_MS;
   const id = tie % 3 === 0 ? keyedId(ORG, 'shop', `${partition}/${n}`) : idAt(day, tie);
   return event(n, { id, place: place(n, { partition, time: START + day }), hash: 'h' });
@@ -128,7 +129,7 @@ function scattered(partition: number, n: number): Write {
 /** As a projector does, in batches of any size. */
 async function project(model: ReadModel, partition: number, writes: readonly Write[]): Promise<void> {
   for (let start = 0; start < writes.length; ) {
-    const end = Math.min(writes.length, start + 1 + (randomBytes(1).readUInt8() % 60));
+    const end = Math.min(writes.length, start + random.whole(1, 60));
     await model.apply('audit', writes.slice(start, end), { [partition]: end });
     start = end;
   }

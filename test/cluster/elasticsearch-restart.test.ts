@@ -1,4 +1,3 @@
-import { randomBytes } from 'node:crypto';
 import { keyedId } from '../../src/platform/ids.js';
 import type { Write } from '../../src/read-model/document.js';
 import type { ReadModel } from '../../src/read-model/read-model.js';
@@ -6,8 +5,10 @@ import { Gate, Handles } from '../contract/elasticsearch.harness.js';
 import { sleep } from '../contract/harness.js';
 import { allItems, event, idAt, ids, ORG, place, START } from '../contract/read-model.harness.js';
 import { COMPILED_ONCE, startElasticsearch } from '../support/containers.js';
+import { randomFor } from '../support/random.js';
 import { containerSuite } from './support.js';
 
+const random = randomFor('restart');
 const DAY_MS = 24 * 60 * 60 * 1000;
 const PARTITIONS = [0, 1, 2];
 
@@ -97,7 +98,7 @@ async function told(model: ReadModel, partition: number): Promise<number> {
 }
 
 function recordOf(partition: number, n: number): Write {
-  const tie = randomBytes(5).readUIntBE(0, 5);
+  const tie = random.bytes(5).readUIntBE(0, 5);
   const day = (tie % 80) * DAY_MS;
   const id = tie % 3 === 0 ? keyedId(ORG, 'shop', `${partition}/${n}`) : idAt(day, tie);
   return event(n, { id, place: place(n, { partition, time: START + day }), hash: 'h' });

@@ -1,10 +1,10 @@
-import { randomBytes } from 'node:crypto';
 import type { LogRecord } from '../../src/event-log/event-log.js';
 import type { KafkaEventLog } from '../../src/event-log/kafka/event-log.js';
 import { entries, entry, isAscending, placeOf, readAll, textOf, texts } from '../contract/event-log.harness.js';
 import { settled, sleep } from '../contract/harness.js';
 import { type KafkaProxy, PRODUCE } from '../support/kafka-proxy.js';
 import { PATIENCE } from '../support/patience.js';
+import { randomFor } from '../support/random.js';
 import { KafkaWorld } from './kafka-support.js';
 import { clusterSuite } from './support.js';
 
@@ -133,7 +133,8 @@ clusterSuite('appending to Kafka', ({ kafkaBrokers }) => {
 
   test('splits what is too large for one batch, in one call and over calls', async () => {
     const log = await open({ requestMs: 5000 });
-    const large = (text: string) => entry(text, { key: 'one', value: randomBytes(400 * 1024), headers: { v: text } });
+    const noise = randomFor('large appends');
+    const large = (text: string) => entry(text, { key: 'one', value: noise.bytes(400 * 1024), headers: { v: text } });
     const call = Array.from({ length: 7 }, (_, index) => large(`${index}`));
     const calls = Array.from({ length: 7 }, (_, index) => log.append([large(`${index + 7}`)]));
 

@@ -1,9 +1,9 @@
 import { setTimeout as delay } from 'node:timers/promises';
-import { randomFor } from '../hardening/scale.js';
 import { Api, Org } from '../support/api.js';
 import { halfSend } from '../support/half-sent.js';
 import { Instances } from '../support/instances.js';
 import { PATIENCE } from '../support/patience.js';
+import { randomFor } from '../support/random.js';
 import { clusterSuite } from './support.js';
 
 const MINUTES = 60_000 * PATIENCE;

@@ -1,6 +1,6 @@
-import { randomBytes } from 'node:crypto';
-import fc from 'fast-check';
 import type { LogEntry } from '../../src/event-log/event-log.js';
+import fc from '../support/fast-check.js';
+import { randomFor } from '../support/random.js';
 import {
   byPartition,
   type EventLogHarness,
@@ -155,7 +155,7 @@ export function appendCases({ it }: LogCases, open: () => Promise<EventLogHarnes
     ['no bytes at all', new Uint8Array()],
     ['every byte from 0 to 255', wide.slice(0, 256)],
     ['a view into a larger buffer', wide.subarray(100, 200)],
-    ['512 KiB of noise', randomBytes(512 * 1024)],
+    ['512 KiB of noise', randomFor('noise').bytes(512 * 1024)],
     ['bytes that are no UTF-8', Uint8Array.of(0xff, 0xfe, 0xc0, 0x80, 0xed, 0xa0, 0x80)],
   ] as const) {
     it(`gives back a value of ${what} as it was`, async ({ log }) => {

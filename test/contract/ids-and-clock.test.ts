@@ -1,6 +1,6 @@
-import fc from 'fast-check';
 import { isoTime, systemClock } from '../../src/platform/clock.js';
 import { keyedId, systemIds, timeOf } from '../../src/platform/ids.js';
+import fc from '../support/fast-check.js';
 import { clockContract, idsContract } from './ids-and-clock.contract.js';
 
 clockContract('system', systemClock);

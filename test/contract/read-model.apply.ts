@@ -1,6 +1,6 @@
-import fc from 'fast-check';
 import { keyedId } from '../../src/platform/ids.js';
 import type { Write } from '../../src/read-model/document.js';
+import fc from '../support/fast-check.js';
 import { settled } from './harness.js';
 import {
   codes,

@@ -1,6 +1,6 @@
-import fc from 'fast-check';
 import type { FieldValue } from '../../src/read-model/document.js';
 import type { Filter } from '../../src/read-model/search.js';
+import fc from '../support/fast-check.js';
 import { settled } from './harness.js';
 import {
   allItems,

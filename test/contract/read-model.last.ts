@@ -1,5 +1,5 @@
-import fc from 'fast-check';
 import type { Document } from '../../src/read-model/document.js';
+import fc from '../support/fast-check.js';
 import {
   allItems,
   controlPlace,

@@ -1,8 +1,8 @@
-import fc from 'fast-check';
 import type { Topic } from '../../src/event-log/event-log.js';
 import type { Document, Write } from '../../src/read-model/document.js';
 import type { ReadModel } from '../../src/read-model/read-model.js';
 import type { Cursor, SearchQuery } from '../../src/read-model/search.js';
+import fc from '../support/fast-check.js';
 import {
   allItems,
   controlPlace,

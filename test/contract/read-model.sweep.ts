@@ -1,6 +1,6 @@
-import fc from 'fast-check';
 import type { Write } from '../../src/read-model/document.js';
 import type { ReadModel } from '../../src/read-model/read-model.js';
+import fc from '../support/fast-check.js';
 import { answersOf } from './read-model.answers.js';
 import {
   codes,

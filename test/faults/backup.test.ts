@@ -6,6 +6,7 @@ import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { EmbeddedEventLog } from '../../src/event-log/embedded/event-log.js';
 import { restoreLog } from '../../src/event-log/embedded/restore.js';
+import { randomOf } from '../support/random.js';
 import { startService, type TestService } from '../support/service.js';
 import { bodyOf, Client, type Event } from './client.js';
 import {
@@ -20,7 +21,6 @@ import {
   ORG,
 } from './data-folder.js';
 import { Load } from './load.js';
-import { randomOf } from './random.js';
 import { World } from './world.js';
 
 let whole: DataFolder;

@@ -13,4 +13,5 @@ export default {
   globalSetup: '<rootDir>/test/cluster/setup.ts',
   globalTeardown: '<rootDir>/test/cluster/teardown.ts',
   maxWorkers: 1,
+  reporters: ['default', '<rootDir>/test/support/repeat-reporter.ts'],
 };

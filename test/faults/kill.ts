@@ -4,11 +4,11 @@ import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { setTimeout as delay } from 'node:timers/promises';
 import { PATIENCE } from '../support/patience.js';
+import { type Random, randomOf, SEED } from '../support/random.js';
 import { Client } from './client.js';
 import { Load, makeOrg } from './load.js';
 import { builtMain, type ServiceProcess, spawnService } from './process.js';
 import { Promises } from './promises.js';
-import { type Random, randomOf } from './random.js';
 import { World } from './world.js';
 
 /**
@@ -20,7 +20,6 @@ import { World } from './world.js';
  * The seed repeats the choices, not the moments at which the machine carries them out.
  */
 const ROUNDS = Number(process.env.FAULTS_ROUNDS || 50);
-const SEED = Number(process.env.FAULTS_SEED || 1);
 const LONGEST_LOAD_MS = 350;
 const MINUTES = 60_000 * PATIENCE;
 

@@ -1,6 +1,6 @@
 import { setTimeout as delay } from 'node:timers/promises';
+import type { Random } from '../support/random.js';
 import { type Answer, bodyOf, Client } from './client.js';
-import type { Random } from './random.js';
 import type { Sent, SentOrg, World } from './world.js';
 
 const CLIENTS = 6;

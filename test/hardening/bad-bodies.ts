@@ -1,6 +1,6 @@
 import { gzipSync } from 'node:zlib';
-import type { Random } from '../faults/random.js';
 import { nested } from '../support/api.js';
+import type { Random } from '../support/random.js';
 
 export type Target = 'publish' | 'bulk array' | 'bulk NDJSON' | 'org';
 

@@ -3,9 +3,10 @@ import { EmbeddedEventLog } from '../../src/event-log/embedded/event-log.js';
 import type { Topic } from '../../src/event-log/event-log.js';
 import { EmbeddedReadModel } from '../../src/read-model/embedded/read-model.js';
 import { Api } from '../support/api.js';
+import { randomFor } from '../support/random.js';
 import { TEST_SECRETS } from '../support/secrets.js';
 import { startService } from '../support/service.js';
-import { FULL, randomFor, scaled, Tally, tell } from './scale.js';
+import { FULL, scaled, Tally, tell } from './scale.js';
 import {
   judgeLog,
   type LogVerdict,

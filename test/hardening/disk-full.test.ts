@@ -3,10 +3,10 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { Client } from '../faults/client.js';
-import type { Random } from '../faults/random.js';
+import { type Random, randomFor } from '../support/random.js';
 import { startService } from '../support/service.js';
 import { canMountTmpfs, mountTmpfs } from '../support/tmpfs.js';
-import { randomFor, scaled, Tally, tell } from './scale.js';
+import { scaled, Tally, tell } from './scale.js';
 
 const PATH = '/audit/org/acme/auditctx/app';
 /** More than ever fit; a round that gets here has not filled its disk. */

@@ -3,9 +3,10 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { compiledMain, removeCompiled, type ServiceProcess, spawnService } from '../faults/process.js';
 import { Api, type BulkResult, Org, type OrgBody } from '../support/api.js';
+import { randomFor } from '../support/random.js';
 import { type BadBody, badBody, type Target } from './bad-bodies.js';
 import { answersOn, notAnErrorBody, notARefusal, openSocket, type RawAnswer } from './raw-http.js';
-import { randomFor, scaled, Tally, tell } from './scale.js';
+import { scaled, Tally, tell } from './scale.js';
 
 const ROOT_KEY = 'root-key-of-the-raw-bodies-test-0123456789';
 const TARGETS: readonly Target[] = ['publish', 'bulk array', 'bulk NDJSON', 'org'];

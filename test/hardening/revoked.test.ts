@@ -1,9 +1,10 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { halfSend } from '../support/half-sent.js';
+import { randomFor } from '../support/random.js';
 import { type RevocableRoute, type RevocableWorld, revocableWorld, type Trial } from '../support/revocable-routes.js';
 import { WAYS, type Way } from '../support/revocation.js';
 import { routesWithRequests } from '../support/route-requests.js';
-import { randomFor, scaled, Tally, tell } from './scale.js';
+import { scaled, Tally, tell } from './scale.js';
 
 /** Of each route, at so many moments between the first byte of the headers and the answer. */
 const MOMENTS = scaled(3, 20);

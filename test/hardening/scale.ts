@@ -1,26 +1,13 @@
-import { type Random, randomOf } from '../faults/random.js';
+import { SEED } from '../support/random.js';
 
-/**
- * How much the tests of this folder do: `HARDENING_SCALE` is a factor (1: what fits into every run), or `full`. The
- * choices repeat with `HARDENING_SEED`.
- */
+/** How much the tests of this folder do: `HARDENING_SCALE` is a factor (1: the usual figures), or `full`. */
 const SCALE = process.env.HARDENING_SCALE || '1';
 export const FULL = SCALE === 'full';
-export const SEED = Number(process.env.HARDENING_SEED || 1);
-if (!Number.isInteger(SEED) || !(FULL || Number(SCALE) > 0)) {
-  throw new Error('HARDENING_SCALE is a number above 0 or "full", HARDENING_SEED a whole number');
-}
+if (!(FULL || Number(SCALE) > 0)) throw new Error('HARDENING_SCALE must be a number above 0, or "full"');
 
 /** How many of something: `normal` in every run, `full` in a full one. */
 export function scaled(normal: number, full: number): number {
   return FULL ? full : Math.max(1, Math.min(full, Math.round(normal * Number(SCALE))));
-}
-
-/** Chance of its own for each purpose, so that one more choice in one test changes no other. */
-export function randomFor(purpose: string): Random {
-  let mixed = SEED;
-  for (const char of purpose) mixed = (Math.imul(mixed, 31) + (char.codePointAt(0) ?? 0)) >>> 0;
-  return randomOf(mixed);
 }
 
 /** A line of the run's own report; a number that nobody sees persuades nobody. */

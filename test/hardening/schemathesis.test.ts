@@ -4,7 +4,8 @@ import { join, resolve } from 'node:path';
 import { compiledMain, removeCompiled, type ServiceProcess, spawnService } from '../faults/process.js';
 import { Api, Org, type OrgBody } from '../support/api.js';
 import { PATIENCE } from '../support/patience.js';
-import { FULL, SEED, tell } from './scale.js';
+import { SEED } from '../support/random.js';
+import { FULL, tell } from './scale.js';
 import { runSchemathesis, schemathesis } from './schemathesis.js';
 
 const ROOT_KEY = 'root-key-of-the-schemathesis-test-0123456789';

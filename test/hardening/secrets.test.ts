@@ -4,8 +4,9 @@ import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { compiledMain, removeCompiled, type ServiceProcess, spawnService } from '../faults/process.js';
 import { Api, Org, type OrgBody } from '../support/api.js';
+import { randomFor } from '../support/random.js';
 import { sendRaw } from './raw-http.js';
-import { randomFor, scaled, tell } from './scale.js';
+import { scaled, tell } from './scale.js';
 
 const ROOT_KEY = 'root-key-of-the-secrets-scan-0123456789';
 const WRONG_KEY = 'svc_wrong-but-still-a-secret-0123456789';

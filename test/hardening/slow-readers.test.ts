@@ -14,6 +14,8 @@ const CLIENTS = 16;
 const EVENTS = scaled(120, 1_000);
 const EVENT_BYTES = 250_000;
 const HELD_MS = scaled(12_000, 60_000);
+/** As `npm start` and the image start it: without this flag Node 24 takes twice as much for young objects. */
+const ENV = { CONTROL_ROOT_KEY: ROOT_KEY, NODE_OPTIONS: '--max-semi-space-size=32' };
 const MOST_RESIDENT = 400 * 1024 * 1024;
 /** What is quicker than this is quick, whatever it was before. */
 const QUICK_MS = 50 * PATIENCE;
@@ -27,7 +29,7 @@ let open: Socket[] = [];
 
 beforeAll(async () => {
   dataDir = mkdtempSync(join(tmpdir(), 'control-slow-readers-'));
-  child = spawnService(compiledMain(), dataDir, { CONTROL_ROOT_KEY: ROOT_KEY });
+  child = spawnService(compiledMain(), dataDir, ENV);
   url = await child.listening;
   [slow, other] = await Promise.all([newOrg('slow'), newOrg('other')]);
   const fill = 'x'.repeat(EVENT_BYTES);
@@ -51,7 +53,7 @@ afterAll(async () => {
 
 async function restart(): Promise<void> {
   await child.end('SIGTERM');
-  child = spawnService(compiledMain(), dataDir, { CONTROL_ROOT_KEY: ROOT_KEY });
+  child = spawnService(compiledMain(), dataDir, ENV);
   url = await child.listening;
   slow = new Org(url, slow.name, slow.key);
   other = new Org(url, other.name, other.key);

@@ -1,15 +1,14 @@
-import fc from 'fast-check';
+import fc from '../support/fast-check.js';
 
-/** The runs of this process are the same every time; another seed is tried with `FC_SEED=... npx jest test/property`. */
-const SEED = Number(process.env['FC_SEED'] ?? 20_260_101);
+/**
+ * How often a property runs: `PROPERTY_SCALE` is a factor of what the test asks for. The choices repeat with `SEED`.
+ */
+const SCALE = Number(process.env.PROPERTY_SCALE || 1);
+if (!(SCALE > 0)) throw new Error('PROPERTY_SCALE must be a number above 0');
 
 export function seeded<Values extends unknown[]>(numRuns: number): fc.Parameters<Values> {
-  return { seed: SEED, numRuns };
+  return { numRuns: Math.max(1, Math.round(numRuns * SCALE)) };
 }
-
-beforeAll(() => {
-  process.stderr.write(`property tests with seed ${SEED}\n`);
-});
 
 /** Any text that is valid Unicode. */
 export const unicode = (constraints: fc.StringConstraints = {}): fc.Arbitrary<string> =>

@@ -1,6 +1,6 @@
-import fc from 'fast-check';
 import { auditEntry, auditEventOf } from '../../src/event-log/audit-record.js';
 import { type AuditEvent, auditFields } from '../../src/model/audit-event.js';
+import fc from '../support/fast-check.js';
 import { jsonObject, naming, seeded, spelled } from './arbitraries.js';
 
 const text = fc.option(naming, { nil: undefined });

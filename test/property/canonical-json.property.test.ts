@@ -1,7 +1,9 @@
-import fc from 'fast-check';
-import { parseJsonText } from '../../src/http/json/parse.js';
+import { parseJson } from '../../src/http/json/parse.js';
 import { canonicalJson } from '../../src/model/canonical-json.js';
+import fc from '../support/fast-check.js';
 import { jsonObject, jsonValue, seeded, spelled } from './arbitraries.js';
+
+const parseJsonText = (text: string) => parseJson(Buffer.from(text));
 
 /** The same value with the members of every object in another order. */
 function shuffled(value: unknown, order: (count: number) => number): unknown {

@@ -1,5 +1,5 @@
-import fc from 'fast-check';
 import { CompactJson } from '../../src/event-log/compact-json.js';
+import fc from '../support/fast-check.js';
 import { jsonObject, jsonValue, seeded, spelled, unicode } from './arbitraries.js';
 
 const PATHS = ['id', 'resource.id', 'resource.name', 'context.org', 'context.data.id', 'a.b.c.d', 'été'];

@@ -1,10 +1,10 @@
 import 'reflect-metadata';
 import { plainToInstance } from 'class-transformer';
 import { validateSync } from 'class-validator';
-import fc from 'fast-check';
 import { compileShape } from '../../src/http/shapes/compiled.js';
 import { CreateDomainDto } from '../../src/http/shapes/domain.js';
 import { CIPHERS, completedSpec, type SentDomainSpec } from '../../src/model/domain-spec.js';
+import fc from '../support/fast-check.js';
 import { seeded, unicode } from './arbitraries.js';
 
 const compiled = compileShape(CreateDomainDto);

@@ -1,4 +1,3 @@
-import fc from 'fast-check';
 import { type ControlRecord, emptyFold, foldRecord, readFold, versionOf } from '../../src/control/fold.js';
 import { imageOf, restoreFold } from '../../src/control/fold-image.js';
 import { KNOWN_MS } from '../../src/control/known-commands.js';
@@ -6,6 +5,7 @@ import type { ControlEvent } from '../../src/model/control-events.js';
 import type { GroupState } from '../../src/model/group.js';
 import { begun } from '../../src/model/resource.js';
 import { AT, at, recordOf } from '../spec/decider.js';
+import fc from '../support/fast-check.js';
 import { seeded } from './arbitraries.js';
 
 interface Step {

@@ -1,9 +1,9 @@
-import fc from 'fast-check';
 import { emptyFold, foldRecord, readFold, trackedRead } from '../../src/control/fold.js';
 import type { ControlEvent } from '../../src/model/control-events.js';
 import { ControlRefusal } from '../../src/model/refusal.js';
 import { recordOf } from '../spec/decider.js';
 import { type Decision, ORG, occasion } from '../spec/past.js';
+import fc from '../support/fast-check.js';
 import { seeded } from './arbitraries.js';
 import { beyond, Oracle, type Reach, together, within } from './grants.oracle.js';
 import { BEGINNING, decisionOf, type Step, step, TAGS } from './grants.walk.js';

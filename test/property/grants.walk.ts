@@ -1,4 +1,3 @@
-import fc from 'fast-check';
 import { linkTo } from '../../src/contract/links.js';
 import type { ControlEvent, Read } from '../../src/model/control-events.js';
 import { decideCreateGroup, decideDeleteGroup, decideEditGroup, type GroupDocument } from '../../src/model/group.js';
@@ -16,6 +15,7 @@ import type { Occasion } from '../../src/model/resource.js';
 import { decideCreateServiceAccount, decideDeleteServiceAccount } from '../../src/model/service-account.js';
 import { decideDeleteUser, decideEditUser } from '../../src/model/user.js';
 import { account, type Decision, group, ORG, occasion, org, policy, user } from '../spec/past.js';
+import fc from '../support/fast-check.js';
 
 /** One step of a walk: what is tried, and numbers that say on what. */
 export interface Step {

@@ -1,5 +1,5 @@
-import fc from 'fast-check';
 import { newOrg, type Org, pointers } from '../support/api.js';
+import fc from '../support/fast-check.js';
 import { type Resource, Resources } from '../support/resources.js';
 import { startService, type TestService } from '../support/service.js';
 import { seeded } from './arbitraries.js';

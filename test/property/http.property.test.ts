@@ -1,5 +1,5 @@
-import fc from 'fast-check';
 import { newOrg, type Org, withQuery } from '../support/api.js';
+import fc from '../support/fast-check.js';
 import { startService, type TestService } from '../support/service.js';
 import { jsonObject, naming, seeded } from './arbitraries.js';
 

@@ -1,5 +1,5 @@
-import fc from 'fast-check';
 import { parseInstant } from '../../src/model/instant.js';
+import fc from '../support/fast-check.js';
 import { seeded } from './arbitraries.js';
 
 const two = (value: number) => String(value).padStart(2, '0');

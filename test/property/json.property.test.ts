@@ -1,8 +1,9 @@
-import fc from 'fast-check';
 import { ControlError } from '../../src/contract/errors.js';
-import { findDuplicateName } from '../../src/http/json/duplicates.js';
-import { exactNumbers, parseJsonText } from '../../src/http/json/parse.js';
+import { exactNumbers, findDuplicateName, parseJson } from '../../src/http/json/parse.js';
+import fc from '../support/fast-check.js';
 import { jsonValue, seeded, spelled, unicode } from './arbitraries.js';
+
+const parseJsonText = (text: string) => parseJson(Buffer.from(text));
 
 function refusal(text: string): ControlError | undefined {
   try {
@@ -184,7 +185,7 @@ describe('a repeated member name', () => {
       fc.property(repeated, ({ text, pointer }) => {
         const error = refusal(text);
         expect([error?.code, error?.details]).toEqual(['malformed_json', { pointer }]);
-        expect(findDuplicateName(text)).toBe(pointer);
+        expect(findDuplicateName(Buffer.from(text))).toBe(pointer);
       }),
       seeded(2_000),
     );

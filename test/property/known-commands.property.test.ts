@@ -1,6 +1,6 @@
-import fc from 'fast-check';
 import { DigestTable } from '../../src/control/digest-table.js';
 import { KNOWN_MS, KNOWN_RECORDS, KnownCommands, type LogPosition } from '../../src/control/known-commands.js';
+import fc from '../support/fast-check.js';
 import { seeded } from './arbitraries.js';
 
 interface Step {

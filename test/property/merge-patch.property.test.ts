@@ -1,5 +1,5 @@
-import fc from 'fast-check';
 import { mergePatch, patchedList } from '../../src/http/json/merge-patch.js';
+import fc from '../support/fast-check.js';
 import { jsonValue, seeded } from './arbitraries.js';
 
 type Json = Record<string, unknown>;

@@ -1,4 +1,3 @@
-import fc from 'fast-check';
 import {
   type ControlFold,
   type ControlRecord,
@@ -20,6 +19,7 @@ import { decideCreateServiceAccount, decideDeleteServiceAccount } from '../../sr
 import { decideDeleteUser, decideEditUser } from '../../src/model/user.js';
 import { at, recordOf } from '../spec/decider.js';
 import { ORG, org } from '../spec/past.js';
+import fc from '../support/fast-check.js';
 import { seeded } from './arbitraries.js';
 
 type Decision = (read: Read, occasion: Occasion) => ControlEvent[];

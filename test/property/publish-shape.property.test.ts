@@ -1,9 +1,9 @@
 import 'reflect-metadata';
 import { plainToInstance } from 'class-transformer';
 import { validateSync } from 'class-validator';
-import fc from 'fast-check';
 import { AuditEventDto } from '../../src/http/shapes/audit-event.js';
 import { compileShape } from '../../src/http/shapes/compiled.js';
+import fc from '../support/fast-check.js';
 import { jsonObject, naming, seeded, unicode } from './arbitraries.js';
 
 const compiled = compileShape(AuditEventDto);

@@ -1,7 +1,7 @@
-import fc from 'fast-check';
 import { RE2JS } from 're2js';
 import { estimate } from '../../src/http/regex/estimate.js';
 import { RegexCheck } from '../../src/http/regex/regex.js';
+import fc from '../support/fast-check.js';
 import { PATIENCE } from '../support/patience.js';
 import { seeded, unicode } from './arbitraries.js';
 

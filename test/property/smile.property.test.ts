@@ -1,6 +1,6 @@
-import fc from 'fast-check';
 import { parse } from 'smile-js';
 import { SmileDocuments, type SmileObject } from '../../src/read-model/elasticsearch/smile.js';
+import fc from '../support/fast-check.js';
 import { seeded, unicode } from './arbitraries.js';
 
 const name = fc.stringMatching(/^[a-zA-Z_][a-zA-Z0-9_]{0,63}$/).filter((text) => text !== '__proto__');

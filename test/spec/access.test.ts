@@ -1,4 +1,3 @@
-import fc from 'fast-check';
 import { linkTo } from '../../src/contract/links.js';
 import { AccessRules, namesWithin, type PermissionReport, principalOf } from '../../src/model/access.js';
 import type { ControlEvent, Read } from '../../src/model/control-events.js';
@@ -14,6 +13,7 @@ import {
 import { decideCreatePolicy, type PolicyDocument } from '../../src/model/policy.js';
 import { groupStream } from '../../src/model/streams.js';
 import { decideEditUser } from '../../src/model/user.js';
+import fc from '../support/fast-check.js';
 import { account, key, ORG, occasion, org, past, stateAfter, user } from './past.js';
 
 const ROBOT = '/org/acme/serviceaccount/robot';

@@ -1,4 +1,3 @@
-import fc from 'fast-check';
 import {
   type AuditContextSettings,
   type AuditContextState,
@@ -8,6 +7,7 @@ import {
   servedFrom,
 } from '../../src/model/auditctx.js';
 import type { ControlEvent } from '../../src/model/control-events.js';
+import fc from '../support/fast-check.js';
 import { AT, given } from './decider.js';
 
 const DAY = 86_400_000;

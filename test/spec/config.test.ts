@@ -141,10 +141,15 @@ describe('the configuration', () => {
     CONTROL_ELASTICSEARCH_URL: 'https://search.example:9200',
   };
 
+  it('takes a folder for the snapshot of a process', () => {
+    expect(readConfig({ ...cluster, CONTROL_SNAPSHOT_DIR: '/data' }).cluster?.snapshotDir).toBe('/data');
+  });
+
   it('takes the addresses of a cluster, and has a default for all else', () => {
     const config = readConfig(cluster);
     expect(config.roles).toEqual(new Set(['api']));
     expect(config.cluster).toEqual({
+      snapshotDir: undefined,
       kafka: {
         brokers: ['kafka-1:9092', 'kafka-2:9092'],
         topicPrefix: '',

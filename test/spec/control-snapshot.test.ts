@@ -9,6 +9,8 @@ import { ControlSnapshots } from '../../src/control/snapshot.js';
 import { ControlState } from '../../src/control/state.js';
 import { EmbeddedEventLog } from '../../src/event-log/embedded/event-log.js';
 import type { EventLog } from '../../src/event-log/event-log.js';
+import { begun } from '../../src/model/resource.js';
+import { invitationStream } from '../../src/model/streams.js';
 import { controlProjection, controlProjectionFrom } from '../../src/projections/control.js';
 import { Seed } from '../support/seed.js';
 
@@ -18,8 +20,8 @@ const RECORDS = 5_200;
 
 /** All that the fold holds; rows of tables have no order. */
 function contents(fold: ControlFold) {
-  const { streams, deleted, commands } = imageOf(fold);
-  return { streams, deleted: rowsOf(deleted), commands: { ...commands, table: rowsOf(commands.table) } };
+  const { deleted, commands, ...others } = imageOf(fold);
+  return { ...others, deleted: rowsOf(deleted), commands: { ...commands, table: rowsOf(commands.table) } };
 }
 
 function rowsOf({ digests, numbers }: TableImage): string[] {
@@ -77,6 +79,10 @@ describe('a snapshot of the fold', () => {
     folder = mkdtempSync(join(tmpdir(), 'control-snapshot-'));
     log = await EmbeddedEventLog.open({ file: join(folder, 'log.db') });
     seed.org('acme');
+    seed.record((_read, { at, id }) => {
+      const data = { ...begun(id(0), at), org: 'acme', email: 'ann@example.com', codeHash: '', expires: at };
+      return [{ type: 'invitation-created', stream: invitationStream('acme', id(0)), auditId: id(1), data }];
+    });
     await append(RECORDS);
   });
 
@@ -106,9 +112,15 @@ describe('a snapshot of the fold', () => {
     expect(contents(state.fold)).toEqual(await replayed());
   });
 
-  it('lets a projection begin there, which writes what one from the start writes', async () => {
+  it.each([
+    ['there', async () => snapshots()],
+    [
+      'at the state of the process',
+      async () => (await run(new ControlSnapshots(join(folder, 'none'), log, logger))).state,
+    ],
+  ])('lets a projection begin %s, which writes what one from the start writes', async (_where, source) => {
     const head = (await log.head('control'))[0] ?? 0;
-    const { project, from } = (await controlProjectionFrom(snapshots()).resume?.(head)) ?? {};
+    const { project, from } = (await controlProjectionFrom(await source()).resume?.(head)) ?? {};
     expect(from).toBeGreaterThan(RECORDS);
     seed.key('/org/acme/serviceaccount/robot-7-again');
     seed.revokeKeys('/org/acme/serviceaccount/admin');
@@ -137,10 +149,24 @@ describe('a snapshot of the fold', () => {
     expect(existsSync(join(folder, 'broken'))).toBe(false);
   });
 
-  it('is not used for a projection that is behind it', async () => {
+  it('is not used for a projection that is behind it, nor is the state of the process', async () => {
+    const { state } = await run();
+    for (const source of [snapshots(), state]) {
+      const fold = emptyFold();
+      expect(await source.load(fold, RECORDS)).toBe(0);
+      expect(contents(fold)).toEqual(contents(emptyFold()));
+    }
+  });
+
+  it('knows the letters of the last day, so that a start allows no more of them', async () => {
+    const { state } = await run();
+    const at = Date.now();
+    const letters = state.fold.letters.to('ann@example.com', at);
+    expect(letters).toHaveLength(1);
     const fold = emptyFold();
-    expect(await snapshots().load(fold, RECORDS)).toBe(0);
-    expect(contents(fold)).toEqual(contents(emptyFold()));
+    expect(await snapshots().load(fold)).toBeGreaterThan(RECORDS);
+    expect(fold.letters.to('ann@example.com', at)).toEqual(letters);
+    expect(fold.letters.of('acme', at)).toEqual(letters);
   });
 
   it('is thrown away where any byte of it is another, and where it is not whole', async () => {

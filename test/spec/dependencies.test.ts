@@ -5,6 +5,10 @@ import { resolve } from 'node:path';
 const ROOT = resolve(import.meta.dirname, '../..');
 
 interface Locked {
+  readonly version?: string;
+  readonly integrity?: string;
+  readonly optional?: boolean;
+  readonly optionalDependencies?: Readonly<Record<string, string>>;
   readonly dev?: boolean;
   readonly devOptional?: boolean;
   readonly hasInstallScript?: boolean;
@@ -18,6 +22,28 @@ const lock = JSON.parse(readFileSync(resolve(ROOT, 'package-lock.json'), 'utf8')
 const production = Object.entries(lock.packages).filter(([path, { dev }]) => path !== '' && !dev);
 
 const nameOf = (path: string) => path.slice(path.lastIndexOf('node_modules/') + 'node_modules/'.length);
+
+/** Where a package that needs another one finds it, as Node looks for it. */
+function found(path: string, name: string): Locked | undefined {
+  for (let at = path; ; at = at.slice(0, Math.max(0, at.lastIndexOf('/node_modules/')))) {
+    const entry = lock.packages[`${at && `${at}/`}node_modules/${name}`];
+    if (entry || at === '') return entry;
+  }
+}
+
+it('the lock names the optional packages of every platform, so that `npm ci` takes it on each', () => {
+  const optional = Object.entries(lock.packages).flatMap(([path, { optionalDependencies = {} }]) =>
+    Object.keys(optionalDependencies).map((name) => ({ path, name })),
+  );
+  expect(optional.length).toBeGreaterThan(50);
+  expect(optional.filter(({ path, name }) => !found(path, name)?.version)).toEqual([]);
+});
+
+it('the lock has the digest of every package but optional ones of other platforms', () => {
+  const without = Object.entries(lock.packages).filter(([path, { integrity }]) => path !== '' && !integrity);
+  expect(without.filter(([, { optional }]) => !optional)).toEqual([]);
+  expect(production.filter(([, { integrity }]) => !integrity)).toEqual([]);
+});
 
 it('no package of production runs a script when it is installed', () => {
   expect(production.length).toBeGreaterThan(100);

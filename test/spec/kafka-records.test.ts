@@ -1,6 +1,6 @@
-import fc from 'fast-check';
 import { CorruptRecord, type LogEntry } from '../../src/event-log/event-log.js';
 import { crc32c, decodeRecords } from '../../src/event-log/kafka/records.js';
+import fc from '../support/fast-check.js';
 
 type Written = Pick<LogEntry, 'key' | 'headers'> & { readonly value: Uint8Array };
 

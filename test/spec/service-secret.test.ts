@@ -1,5 +1,5 @@
-import fc from 'fast-check';
 import { ServiceSecret } from '../../src/platform/service-secret.js';
+import fc from '../support/fast-check.js';
 
 const secret = new ServiceSecret('the secret of one service');
 const same = new ServiceSecret('the secret of one service');

@@ -5,7 +5,7 @@ import { basename } from 'node:path';
 import { Option } from 'clipanion';
 import { ApiCommand } from '../command.js';
 import { CliError, EXIT } from '../output/failures.js';
-import { giveName, openNew, requireAbsent } from '../output/new-file.js';
+import { giveName, openNew, requireAbsent, writing } from '../output/new-file.js';
 
 /** A large log takes its time to be copied before the first byte comes. */
 const IDLE_MS = 60 * 60_000;
@@ -41,7 +41,7 @@ class Backup extends ApiCommand {
   /** Before the log is copied: it takes its time. */
   async #requireNew(): Promise<void> {
     const another = 'choose another name, or remove it';
-    await this.#named(async () => {
+    await writing(this.to, async () => {
       await requireAbsent(this.to, another);
       await requireAbsent(`${this.to}.sha256`, another);
       await requireAbsent(`${this.to}.part`, 'another backup writes it, or one was killed: remove it then');
@@ -50,15 +50,13 @@ class Backup extends ApiCommand {
 
   async #write(answer: IncomingMessage): Promise<{ sha256: string; heads: string; bytes: number }> {
     const part = `${this.to}.part`;
-    const file = await this.#named(() => openNew(part));
+    const file = await writing(this.to, () => openNew(part));
     try {
       const { sha256, bytes } = await this.#receive(answer, file);
       if (sha256 !== answer.headers['x-backup-sha256']) {
-        throw new CliError('the backup was damaged on the way: its SHA-256 differs', EXIT.failure, [
-          'try again',
-        ]);
+        throw new CliError('the backup was damaged on the way: its SHA-256 differs', EXIT.failure, ['try again']);
       }
-      await this.#named(async () => {
+      await writing(this.to, async () => {
         await file.sync();
         await writeFile(`${this.to}.sha256`, `${sha256}  ${basename(this.to)}\n`, { flag: 'wx', mode: 0o600 });
         await giveName(part, this.to);
@@ -75,19 +73,11 @@ class Backup extends ApiCommand {
     let bytes = 0;
     for await (const chunk of answer as AsyncIterable<Buffer>) {
       hash.update(chunk);
-      await this.#named(() => file.writeFile(chunk));
+      await writing(this.to, () => file.writeFile(chunk));
       bytes += chunk.length;
       this.terminal.progress(`${bytes} of ${answer.headers['content-length'] ?? '?'} bytes`);
     }
     return { sha256: hash.digest('hex'), bytes };
-  }
-
-  /** Names the file in the errors of the file system. */
-  async #named<Result>(work: () => Promise<Result>): Promise<Result> {
-    return work().catch((error: Error) => {
-      if (error instanceof CliError) throw error;
-      throw new CliError(`cannot write ${this.to}: ${error.message}`, EXIT.failure, [], { cause: error });
-    });
   }
 }
 

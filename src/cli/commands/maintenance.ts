@@ -74,7 +74,7 @@ function parseState(text: string): TaskState {
 class Rebuild extends TaskCommand {
   static override paths = [['rebuild']];
   static override usage = ApiCommand.Usage({
-    description: 'rebuild the read model from the log, while the old one serves; needs the root key',
+    description: 'rebuild the read model from the log while the old one serves; needs the root key',
     details:
       'Reads and writes go on meanwhile. When the new read model is complete it replaces the old one at once. The report says what ' +
       'the old one had otherwise: missing, altered or extra against the log. The rebuild runs in the process that answers; interrupting the command does not end it.',

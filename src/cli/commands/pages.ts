@@ -20,7 +20,15 @@ interface ListRun extends PageOptions {
  * memory of one page. One page is shown with the service's own envelope; several are one document with the first page's
  * envelope and only its `self` link, since `next` of any page would mislead.
  */
-export async function showPages({ client, start, sink, limit, stopped, withoutNext, ...options }: ListRun): Promise<void> {
+export async function showPages({
+  client,
+  start,
+  sink,
+  limit,
+  stopped,
+  withoutNext,
+  ...options
+}: ListRun): Promise<void> {
   const first = await readPage(client, start, options);
   await sink.begin(headOf(first));
   let left = limit;

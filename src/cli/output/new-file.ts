@@ -1,6 +1,6 @@
 import { constants } from 'node:fs';
 import { type FileHandle, link, lstat, open, rename, rm } from 'node:fs/promises';
-import { CliError } from './failures.js';
+import { CliError, EXIT } from './failures.js';
 
 /** Creates a file that only its owner can read. Throws if the name is taken, also by a symbolic link. */
 export function openNew(path: string): Promise<FileHandle> {
@@ -32,6 +32,16 @@ export async function requireAbsent(path: string, remedy: string): Promise<void>
     },
   );
   if (isThere) throw new CliError(`${path} already exists; ${remedy}`);
+}
+
+/** Names the file in the errors of the file system. */
+export async function writing<Result>(file: string, work: () => Promise<Result>): Promise<Result> {
+  try {
+    return await work();
+  } catch (error) {
+    if (error instanceof CliError) throw error;
+    throw new CliError(`cannot write ${file}: ${(error as Error).message}`, EXIT.failure, [], { cause: error });
+  }
 }
 
 /** Some file systems have no hard links. */

@@ -1,6 +1,6 @@
 import { isUtf8 } from 'node:buffer';
 import { ControlError, validationFailed } from '../../contract/errors.js';
-import { findDuplicateName } from './duplicates.js';
+import { COLON, COMMA, END, JsonTokens, OPEN_ARRAY, OPEN_OBJECT, QUOTE, WORD } from '../../contract/json-tokens.js';
 import { escapePointer } from './pointer.js';
 
 /** How deep a body may nest; the outermost value is at depth 1. */
@@ -19,8 +19,8 @@ interface Scan {
   depth: number;
   /** Members of all objects, as written. */
   members: number;
-  longNumber: boolean;
-  surrogateEscape: boolean;
+  hasLongNumber: boolean;
+  hasEscape: boolean;
 }
 
 /**
@@ -30,21 +30,20 @@ interface Scan {
  */
 export function parseJson(bytes: Buffer, maxDepth = MAX_DEPTH): JsonDocument {
   if (!isUtf8(bytes)) throw new ControlError('malformed_json', 'the body is not UTF-8');
-  return parseJsonText(bytes.toString(), maxDepth);
-}
-
-export function parseJsonText(text: string, maxDepth = MAX_DEPTH): JsonDocument {
-  const scan = scanText(text);
-  if (scan.depth > maxDepth) throw tooDeep(scan.depth, maxDepth);
-  const value = parseText(text, scan.longNumber);
-  if (countMembers(value) !== scan.members) {
-    const pointer = findDuplicateName(text);
+  const { depth, members, hasLongNumber, hasEscape } = scan(bytes);
+  if (depth > maxDepth) throw tooDeep(depth, maxDepth);
+  const text = bytes.toString();
+  const value = parseText(text, hasLongNumber);
+  if (countMembers(value) !== members) {
+    const pointer = findDuplicateName(bytes);
     throw new ControlError('malformed_json', `the name at ${pointer} stands twice in its object`, { pointer });
   }
-  if (text.includes('__proto__') || text.includes('\\u')) refuseNames(value);
-  if (scan.surrogateEscape) refuseLoneSurrogates(value);
-  return { value, exact: scan.longNumber && exactNumbers(value).length > 0, depth: scan.depth };
+  if (text.includes('__proto__') || (hasEscape && text.includes('\\u'))) refuseNames(value);
+  if (hasEscape && SURROGATE_ESCAPE.test(text)) refuseLoneSurrogates(value);
+  return { value, exact: hasLongNumber && exactNumbers(value).length > 0, depth };
 }
+
+const SURROGATE_ESCAPE = /\\u[dD]/;
 
 export function tooDeep(depth: number, most: number): ControlError {
   return new ControlError('malformed_json', `the body nests ${depth} deep; at most ${most} is taken`);
@@ -69,7 +68,6 @@ function parseText(text: string, longNumber: boolean): unknown {
 /** A longer number is kept as it is written, whatever its value: comparing it could take long. */
 const LONGEST_COMPARED = 100;
 
-/** Only numbers of 16 digits and more, or with an exponent, can differ from what a double writes back. */
 function keepNumber(this: unknown, _key: string, value: unknown, context: { readonly source?: string }): unknown {
   if (typeof value !== 'number' || context.source === undefined) return value;
   const { source } = context;
@@ -88,62 +86,52 @@ function decimal(text: string): string {
   return `${sign}${significant}e${scale}`;
 }
 
-const enum Char {
-  quote = 0x22,
-  colon = 0x3a,
-  open = 0x5b,
-  escape = 0x5c,
-  close = 0x5d,
-  openBrace = 0x7b,
-  closeBrace = 0x7d,
-  zero = 0x30,
-  nine = 0x39,
-  e = 0x65,
-  d = 0x64,
-  u = 0x75,
-  lowerCase = 0x20,
+const NINE = 0x39;
+const LETTER_E = 0x65;
+const LOWER_CASE = 0x20;
+
+/** One pass over the tokens: what a parser does not tell afterwards. */
+function scan(bytes: Buffer): Scan {
+  const tokens = new JsonTokens(bytes);
+  const found: Scan = { depth: 0, members: 0, hasLongNumber: false, hasEscape: false };
+  for (let token = tokens.next(); token !== END; token = tokens.next()) {
+    if (token === COLON) found.members += 1;
+    else if (token === QUOTE) found.hasEscape ||= tokens.isEscaped;
+    else if (token === WORD) found.hasLongNumber ||= isLongNumber(tokens);
+    else if (tokens.depth > found.depth) found.depth = tokens.depth;
+  }
+  return found;
 }
 
-/** One pass over the text, without a judgement of its syntax: what a parser would not tell afterwards. */
-function scanText(text: string): Scan {
-  const scan: Scan = { depth: 0, members: 0, longNumber: false, surrogateEscape: false };
-  let depth = 0;
-  let digits = 0;
-  for (let index = 0; index < text.length; index += 1) {
-    const char = text.charCodeAt(index);
-    if (char >= Char.zero && char <= Char.nine) {
-      digits += 1;
-      if (digits >= 16) scan.longNumber = true;
-      continue;
-    }
-    // "true" and "false" have an e, but no digit before it.
-    if ((char | Char.lowerCase) === Char.e && digits > 0) scan.longNumber = true;
-    if (char !== 0x2e) digits = 0;
-    if (char === Char.quote) {
-      index = skipString(text, index, scan);
-    } else if (char === Char.openBrace || char === Char.open) {
-      depth += 1;
-      if (depth > scan.depth) scan.depth = depth;
-    } else if (char === Char.closeBrace || char === Char.close) {
-      depth -= 1;
-    } else if (char === Char.colon) {
-      scan.members += 1;
-    }
-  }
-  return scan;
+/** Whether a double may write it back in another way: only with 16 digits and more, or an exponent. */
+function isLongNumber({ json, start, end }: JsonTokens): boolean {
+  const first = json[start] as number;
+  if (first > NINE) return false;
+  if (end - start >= 16) return true;
+  for (let at = start + 1; at < end; at += 1) if (((json[at] as number) | LOWER_CASE) === LETTER_E) return true;
+  return false;
 }
 
-/** The index of the string's closing quote, or of the text's end. */
-function skipString(text: string, start: number, scan: Scan): number {
-  for (let index = start + 1; index < text.length; index += 1) {
-    const char = text.charCodeAt(index);
-    if (char === Char.quote) return index;
-    if (char !== Char.escape) continue;
-    index += 1;
-    const surrogate = text.charCodeAt(index) === Char.u && (text.charCodeAt(index + 1) | Char.lowerCase) === Char.d;
-    if (surrogate) scan.surrogateEscape = true;
+/** The JSON pointer of the first name that repeats another of its object, in text that is JSON; '' if none does. */
+export function findDuplicateName(bytes: Buffer): string {
+  const tokens = new JsonTokens(bytes);
+  const path: { readonly names?: Set<string>; at: string | number }[] = [];
+  let before = '';
+  for (let token = tokens.next(); token !== END; token = tokens.next()) {
+    const top = path.at(-1);
+    if (token === OPEN_OBJECT) path.push({ names: new Set(), at: '' });
+    else if (token === OPEN_ARRAY) path.push({ at: 0 });
+    else if (tokens.depth < path.length) path.pop();
+    else if (token === QUOTE) before = bytes.toString('utf8', tokens.start, tokens.end);
+    else if (token === COMMA && typeof top?.at === 'number') top.at += 1;
+    else if (token === COLON && top?.names) {
+      const name: string = JSON.parse(before);
+      top.at = name;
+      if (top.names.has(name)) return path.map(({ at }) => `/${escapePointer(String(at))}`).join('');
+      top.names.add(name);
+    }
   }
-  return text.length;
+  return '';
 }
 
 function countMembers(value: unknown): number {

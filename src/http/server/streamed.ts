@@ -66,14 +66,31 @@ async function* whileAllowed({ request }: FastifyReply, texts: Iterable<string>)
   }
 }
 
-/** The texts in pieces that a connection takes well. */
+/**
+ * The texts in pieces that a connection takes well: short ones joined, long ones cut. What waits for a slow client is one
+ * piece, not one event, and a long text is never copied into a longer one.
+ */
 export function* pieces(texts: Iterable<string>): Generator<string> {
   let piece = '';
   for (const text of texts) {
-    piece += text;
-    if (piece.length < PIECE_CHARACTERS) continue;
-    yield piece;
-    piece = '';
+    if (piece.length + text.length < PIECE_CHARACTERS) {
+      piece += text;
+      continue;
+    }
+    if (piece !== '') yield piece;
+    let start = 0;
+    while (text.length - start >= PIECE_CHARACTERS) {
+      const end = cutBefore(text, start + PIECE_CHARACTERS);
+      yield text.slice(start, end);
+      start = end;
+    }
+    piece = text.slice(start);
   }
   if (piece !== '') yield piece;
+}
+
+/** The halves of a surrogate pair are one character, and encoded together. */
+function cutBefore(text: string, end: number): number {
+  const isHighSurrogate = (text.charCodeAt(end - 1) & 0xfc00) === 0xd800;
+  return isHighSurrogate ? end - 1 : end;
 }

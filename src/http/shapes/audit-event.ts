@@ -1,4 +1,5 @@
-import { IsInstant, IsJsonObject, IsObjectThat, IsShape, IsText, Optional } from './shape.js';
+import { IsObject } from 'class-validator';
+import { IsInstant, IsShape, IsText, Optional, Satisfies } from './shape.js';
 
 /** What lists filter by: kept short enough for every index. */
 const FILTERABLE = { max: 1024 };
@@ -8,7 +9,7 @@ export class AuditResourceDto {
   @Optional() @IsText(NAMING) id?: string;
   @Optional() @IsText(NAMING) name?: string;
   @Optional() @IsText(NAMING) type?: string;
-  @Optional() @IsJsonObject() data?: object;
+  @Optional() @IsObject() data?: object;
 }
 
 /** Set by the service, whatever is sent. */
@@ -27,19 +28,19 @@ export class AuditContextDto {
   @Optional() @IsText(FILTERABLE) gvcAlias?: string;
   @Optional() @IsText(FILTERABLE) podId?: string;
   @Optional() @IsShape(() => AuditPublisherDto) publisher?: AuditPublisherDto;
-  @Optional() @IsJsonObject() data?: object;
+  @Optional() @IsObject() data?: object;
 }
 
 export class AuditSubjectDto {
   @Optional() @IsText(FILTERABLE) email?: string;
   @Optional() @IsText() name?: string;
-  @Optional() @IsJsonObject() claims?: object;
-  @Optional() @IsJsonObject() data?: object;
+  @Optional() @IsObject() claims?: object;
+  @Optional() @IsObject() data?: object;
 }
 
 export class AuditActionDto {
   @Optional() @IsText(FILTERABLE) type?: string;
-  @Optional() @IsJsonObject() data?: object;
+  @Optional() @IsObject() data?: object;
 }
 
 export class AuditResultDto {
@@ -49,11 +50,7 @@ export class AuditResultDto {
 
 /** An audit event as a client sends it. What the service assigns may be there; it is replaced. */
 export class AuditEventDto {
-  @IsObjectThat(
-    'namesResource',
-    { anyOf: ['id', 'name'].map((name) => ({ required: [name], properties: { [name]: { minLength: 1 } } })) },
-    (resource) => [resource.id, resource.name].some((name) => name !== undefined && name !== ''),
-  )
+  @Satisfies({ anyOf: ['id', 'name'].map((name) => ({ required: [name], properties: { [name]: { minLength: 1 } } })) })
   @IsShape(() => AuditResourceDto)
   resource!: AuditResourceDto;
 

@@ -1,11 +1,14 @@
-import { IsWhole } from './shape.js';
+import { Satisfies } from './shape.js';
 
 /** 100 years. */
 export const MOST_RETENTION_DAYS = 36_500;
 
+const IsDaysOrNull = (minimum: number) =>
+  Satisfies({ type: ['integer', 'null'], minimum, maximum: MOST_RETENTION_DAYS });
+
 /** What of an audit context can be set. */
 export class AuditContextSettingsDto {
-  @IsWhole({ min: 1, max: MOST_RETENTION_DAYS, orNull: true }) retentionDays!: number | null;
+  @IsDaysOrNull(1) retentionDays!: number | null;
 }
 
 /** Denied attempts stay long enough to be looked at, whatever anybody sets. */
@@ -13,5 +16,5 @@ export const LEAST_DENIED_DAYS = 7;
 
 /** What of the service's own context can be set. */
 export class ServiceContextSettingsDto {
-  @IsWhole({ min: LEAST_DENIED_DAYS, max: MOST_RETENTION_DAYS, orNull: true }) deniedRetentionDays!: number | null;
+  @IsDaysOrNull(LEAST_DENIED_DAYS) deniedRetentionDays!: number | null;
 }

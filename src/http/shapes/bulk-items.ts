@@ -1,9 +1,10 @@
 import type { PublishItem } from '../../commands/audit-publish.js';
 import { ControlError, type FieldFault, validationFailed } from '../../contract/errors.js';
+import { skipSpace } from '../../contract/json-tokens.js';
 import type { SentAuditEvent } from '../../model/audit-event.js';
 import { eachInSteps, type Steps } from '../../platform/turns.js';
 import { idempotencyKeyFault } from '../errors/request-faults.js';
-import { arrayItems, skipSpace } from '../json/array.js';
+import { arrayItems } from '../json/array.js';
 import { MAX_DEPTH, parseJson, tooDeep } from '../json/parse.js';
 import { EVENT_BYTES } from '../server/server.js';
 import { eventFaults } from './event-check.js';

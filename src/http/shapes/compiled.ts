@@ -3,7 +3,7 @@ import { defaultMetadataStorage } from 'class-transformer/cjs/storage.js';
 import { validationMetadatasToSchemas } from 'class-validator-jsonschema';
 import type { FieldFault } from '../../contract/errors.js';
 import { escapePointer } from '../json/pointer.js';
-import { FORMATS, ruleNames } from './shape.js';
+import { CONVERTERS, FORMATS } from './shape.js';
 
 /** More faults than these help nobody. */
 const MOST_FAULTS = 100;
@@ -26,7 +26,7 @@ export function shapeSchemas(refPointerPrefix: string): Record<string, Record<st
   const schemas = validationMetadatasToSchemas({
     classTransformerMetadataStorage: defaultMetadataStorage,
     refPointerPrefix,
-    additionalConverters: Object.fromEntries([...ruleNames].map((name) => [name, {}])),
+    additionalConverters: CONVERTERS,
   });
   return Object.fromEntries(
     Object.entries(schemas).map(([name, schema]) => [name, { ...schema, additionalProperties: false }]),

@@ -1,6 +1,8 @@
+import { IsBoolean, IsIn, IsInt, Max, Min } from 'class-validator';
 import { JSONSchema } from 'class-validator-jsonschema';
 import {
   CHALLENGE_TYPES,
+  CIPHERS,
   DNS_MODES,
   MOST_PORTS,
   MOST_ROUTES,
@@ -9,16 +11,24 @@ import {
 } from '../../model/domain-spec.js';
 import { MOST_REGEX_CHARACTERS } from '../regex/regex.js';
 import { LONGEST_HOST_NAME } from '../server/host-name.js';
-import { IsCipherSuites, IsTextMap } from './domain-shape.js';
 import { DescribedDto } from './resource.js';
-import { IsFlag, IsOneOf, IsShape, IsShapes, IsText, IsTexts, IsWhole, Optional } from './shape.js';
+import { IsShape, IsShapes, IsText, IsTextMap, IsTexts, Optional, Satisfies } from './shape.js';
 
 const LINK = { max: 1024, format: 'platform-link' };
 const PATH = { max: 1024, pattern: '^/', format: 'no-control-characters' };
 const HOST_PREFIX = { min: 1, max: LONGEST_HOST_NAME, pattern: '^[A-Za-z0-9_.*-]+$' };
 const REGEX = { min: 1, max: MOST_REGEX_CHARACTERS };
 const TOKENS = { max: 100, maxLength: 128, format: 'http-token' };
-const PORT_NUMBER = { min: 1, max: 65_535 };
+const CIPHER = { enum: [...CIPHERS] };
+const MOST_SUITES = 32;
+/** Names of cipher suites, or arrays of such names: both shapes are in use. */
+const CIPHER_SUITES = {
+  type: 'array',
+  minItems: 1,
+  maxItems: MOST_SUITES,
+  // biome-ignore lint/suspicious/noThenProperty: a keyword of JSON Schema; nothing awaits it.
+  items: { if: { type: 'array' }, then: { minItems: 1, maxItems: MOST_SUITES, items: CIPHER }, else: CIPHER },
+};
 
 export class DomainHeaderSetDto {
   @Optional() @IsTextMap({ max: 50 }) set?: Record<string, string>;
@@ -39,8 +49,8 @@ export class DomainRouteDto {
   @Optional() @IsText(HOST_PREFIX) hostPrefix?: string;
   @Optional() @IsText(REGEX) hostRegex?: string;
   @Optional() @IsText(LINK) workloadLink?: string;
-  @Optional() @IsWhole(PORT_NUMBER) port?: number;
-  @Optional() @IsWhole({ min: 0, max: Number.MAX_SAFE_INTEGER }) replica?: number;
+  @Optional() @IsInt() @Min(1) @Max(65_535) port?: number;
+  @Optional() @IsInt() @Min(0) @Max(Number.MAX_SAFE_INTEGER) replica?: number;
   @Optional() @IsShape(() => DomainHeadersDto) headers?: DomainHeadersDto;
 }
 
@@ -60,7 +70,7 @@ export class DomainCorsDto {
   @Optional() @IsTexts(TOKENS) allowHeaders?: string[];
   @Optional() @IsTexts(TOKENS) exposeHeaders?: string[];
   @Optional() @IsText({ max: 64, format: 'go-duration' }) maxAge?: string;
-  @Optional() @IsFlag() allowCredentials?: boolean;
+  @Optional() @IsBoolean() allowCredentials?: boolean;
 }
 
 export class DomainCertificateDto {
@@ -72,8 +82,8 @@ export class DomainCertificateDto {
     'At least `TLSV1_2` and all cipher suites unless given. Arrays within `cipherSuites` are flattened: answers show one array of names, each once.',
 })
 export class DomainTlsDto {
-  @Optional() @IsOneOf(TLS_VERSIONS) minProtocolVersion?: (typeof TLS_VERSIONS)[number];
-  @Optional() @IsCipherSuites() cipherSuites?: unknown[];
+  @Optional() @IsIn(TLS_VERSIONS) minProtocolVersion?: (typeof TLS_VERSIONS)[number];
+  @Optional() @Satisfies(CIPHER_SUITES) cipherSuites?: unknown[];
   @Optional() @IsShape(() => DomainCertificateDto) clientCertificate?: DomainCertificateDto;
   @Optional() @IsShape(() => DomainCertificateDto) serverCertificate?: DomainCertificateDto;
 }
@@ -82,8 +92,8 @@ export class DomainTlsDto {
   description: 'A port, `http2` unless told otherwise. The numbers of the ports of a domain are distinct.',
 })
 export class DomainPortDto {
-  @IsWhole(PORT_NUMBER) number!: number;
-  @Optional() @IsOneOf(PROTOCOLS) protocol?: (typeof PROTOCOLS)[number];
+  @IsInt() @Min(1) @Max(65_535) number!: number;
+  @Optional() @IsIn(PROTOCOLS) protocol?: (typeof PROTOCOLS)[number];
   @Optional() @IsShapes(() => DomainRouteDto, { max: MOST_ROUTES }) routes?: DomainRouteDto[];
   @Optional() @IsShape(() => DomainCorsDto) cors?: DomainCorsDto;
   @Optional() @IsShape(() => DomainTlsDto) tls?: DomainTlsDto;
@@ -94,12 +104,12 @@ export class DomainPortDto {
     'What is taken and where it goes. `dnsMode` is `cname` and `ports` is port 443 with `http2` unless given. A `workloadLink` of a route prevails over that of the specification, and that over `gvcLink`. `acceptAllHosts` prevails over `acceptAllSubdomains`. Links are `/org/{org}/...` or `//...`; they are not followed.',
 })
 export class DomainSpecDto {
-  @Optional() @IsOneOf(DNS_MODES) dnsMode?: (typeof DNS_MODES)[number];
+  @Optional() @IsIn(DNS_MODES) dnsMode?: (typeof DNS_MODES)[number];
   @Optional() @IsText(LINK) gvcLink?: string;
   @Optional() @IsText(LINK) workloadLink?: string;
-  @Optional() @IsOneOf(CHALLENGE_TYPES) certChallengeType?: (typeof CHALLENGE_TYPES)[number];
-  @Optional() @IsFlag() acceptAllHosts?: boolean;
-  @Optional() @IsFlag() acceptAllSubdomains?: boolean;
+  @Optional() @IsIn(CHALLENGE_TYPES) certChallengeType?: (typeof CHALLENGE_TYPES)[number];
+  @Optional() @IsBoolean() acceptAllHosts?: boolean;
+  @Optional() @IsBoolean() acceptAllSubdomains?: boolean;
   @Optional() @IsShapes(() => DomainPortDto, { max: MOST_PORTS }) ports?: DomainPortDto[];
 }
 

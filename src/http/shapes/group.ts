@@ -1,15 +1,16 @@
+import { IsIn } from 'class-validator';
 import { JSONSchema } from 'class-validator-jsonschema';
 import { NAME_PATTERN } from '../../model/resource.js';
 import { DescribedDto, QuerySpecDto } from './resource.js';
-import { IsOneOf, IsShape, IsText, IsTexts, Optional } from './shape.js';
+import { IsShape, IsText, IsTexts, Optional } from './shape.js';
 
 @JSONSchema({
   description:
     'Users who match are members as long as they match. Members have no order: a `sort` is kept as it was sent, and has no effect.',
 })
 export class MemberQueryDto {
-  @IsOneOf(['user']) kind!: 'user';
-  @Optional() @IsOneOf(['items']) fetch?: 'items';
+  @IsIn(['user']) kind!: 'user';
+  @Optional() @IsIn(['items']) fetch?: 'items';
   @IsShape(() => QuerySpecDto) spec!: QuerySpecDto;
 }
 

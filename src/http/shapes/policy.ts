@@ -1,8 +1,9 @@
+import { IsIn } from 'class-validator';
 import { TARGET_KINDS } from '../../model/permission.js';
 import { MOST_BINDINGS, MOST_LINKS, MOST_PERMISSIONS } from '../../model/policy.js';
 import { NAME_PATTERN } from '../../model/resource.js';
 import { DescribedDto } from './resource.js';
-import { IsInstant, IsOneOf, IsShapes, IsText, IsTexts, Optional } from './shape.js';
+import { IsInstant, IsShapes, IsText, IsTexts, Optional } from './shape.js';
 
 class BindingDto {
   @IsTexts({ max: MOST_PERMISSIONS, maxLength: 64 }) permissions!: string[];
@@ -10,19 +11,19 @@ class BindingDto {
 }
 
 class PolicyRulesDto extends DescribedDto {
-  @Optional() @IsOneOf(['all']) target?: 'all';
+  @Optional() @IsIn(['all']) target?: 'all';
   @Optional() @IsTexts({ max: MOST_LINKS, maxLength: 1024 }) targetLinks?: string[];
   @Optional() @IsShapes(() => BindingDto, { max: MOST_BINDINGS }) bindings?: BindingDto[];
 }
 
 export class CreatePolicyDto extends PolicyRulesDto {
   @IsText({ min: 2, max: 63, pattern: NAME_PATTERN }) name!: string;
-  @IsOneOf(TARGET_KINDS) targetKind!: (typeof TARGET_KINDS)[number];
+  @IsIn(TARGET_KINDS) targetKind!: (typeof TARGET_KINDS)[number];
 }
 
 /** What a policy is: the body of a replacement, and of a patch once it is merged. Built-in policies are on every kind. */
 export class PolicyDto extends PolicyRulesDto {
-  @IsOneOf([...TARGET_KINDS, '*']) targetKind!: (typeof TARGET_KINDS)[number] | '*';
+  @IsIn([...TARGET_KINDS, '*']) targetKind!: (typeof TARGET_KINDS)[number] | '*';
 }
 
 /** The query parameters of an access report, as text. */

@@ -1,6 +1,7 @@
+import { IsArray, IsIn } from 'class-validator';
 import { JSONSchema } from 'class-validator-jsonschema';
 import { OPERATORS } from '../../model/query.js';
-import { IsJsonArray, IsOneOf, IsScalar, IsShape, IsShapes, IsTags, IsText, Optional } from './shape.js';
+import { IsScalar, IsShape, IsShapes, IsTags, IsText, Optional } from './shape.js';
 
 /** The query parameters of a list of resources, as text. */
 export class ResourceListDto {
@@ -19,7 +20,7 @@ export class DescribedDto {
     'Compares exactly one of a property (by its path, such as `spec.dnsMode` or `spec.ports.0.number`), a tag and a relation; with `=` unless told otherwise. Texts compare exactly and are ordered by code point, numbers and times by value; `~` is "contains", in any case. What is missing matches `!=` and `!exists` only; what is an object or a list, `!=` and `exists` only. Relations take `=` and `!=`: of users `group`, of groups `member`, each by name, e-mail address, id or link.',
 })
 export class TermDto {
-  @Optional() @IsOneOf(OPERATORS) op?: (typeof OPERATORS)[number];
+  @Optional() @IsIn(OPERATORS) op?: (typeof OPERATORS)[number];
   @Optional() @IsText({ min: 1, max: 256 }) property?: string;
   @Optional() @IsText({ min: 1, max: 128 }) tag?: string;
   @Optional() @IsText({ min: 1, max: 64 }) rel?: string;
@@ -29,11 +30,11 @@ export class TermDto {
 @JSONSchema({ description: 'By a property; those without it come last, equals by name. Without it: by name.' })
 export class SortDto {
   @IsText({ min: 1, max: 256 }) by!: string;
-  @Optional() @IsOneOf(['asc', 'desc']) order?: 'asc' | 'desc';
+  @Optional() @IsIn(['asc', 'desc']) order?: 'asc' | 'desc';
 }
 
 export class QuerySpecDto {
-  @Optional() @IsOneOf(['all', 'any', 'none']) match?: 'all' | 'any' | 'none';
+  @Optional() @IsIn(['all', 'any', 'none']) match?: 'all' | 'any' | 'none';
   @Optional() @IsShapes(() => TermDto, { max: 50 }) terms?: TermDto[];
   @Optional() @IsShape(() => SortDto) sort?: SortDto;
 }
@@ -41,7 +42,7 @@ export class QuerySpecDto {
 /** The body of a query; what it was answered may be sent back with it. */
 export class QueryDto {
   @Optional() @IsText({ max: 64 }) kind?: string;
-  @Optional() @IsOneOf(['items', 'links']) fetch?: 'items' | 'links';
+  @Optional() @IsIn(['items', 'links']) fetch?: 'items' | 'links';
   @Optional() @IsShape(() => QuerySpecDto) spec?: QuerySpecDto;
-  @Optional() @IsJsonArray() links?: unknown[];
+  @Optional() @IsArray() links?: unknown[];
 }

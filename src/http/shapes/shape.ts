@@ -1,29 +1,32 @@
 import { applyDecorators } from '@nestjs/common';
+import { Ajv, type ValidateFunction } from 'ajv';
 import { Type } from 'class-transformer';
-import { ValidateBy, ValidateIf, ValidateNested } from 'class-validator';
-import { JSONSchema } from 'class-validator-jsonschema';
+import { defaultMetadataStorage } from 'class-transformer/cjs/storage.js';
+import {
+  ArrayMaxSize,
+  ArrayMinSize,
+  IsArray,
+  IsObject,
+  IsString,
+  Matches,
+  MaxLength,
+  MinLength,
+  ValidateBy,
+  ValidateIf,
+  ValidateNested,
+  type ValidationOptions,
+} from 'class-validator';
+import type { validationMetadatasToSchemas } from 'class-validator-jsonschema';
 import { isDuration, isPlatformLink } from '../../model/domain-spec.js';
 import { parseInstant } from '../../model/instant.js';
-import { characters } from '../json/characters.js';
 
-/**
- * The decorators that shapes are made of. Each says its rule twice, as a check for class-validator and as JSON Schema
- * for the compiled validator, side by side so that they stay the same; a property test holds them to it.
+/*
+ * The decorators that shapes are made of, beside those that they take from class-validator as they are. `compiled.ts` turns
+ * them into JSON Schema, which is what runs; a property test compares it with class-validator's own verdict.
  */
-interface Rule {
-  readonly name: string;
-  readonly schema: Readonly<Record<string, unknown>>;
-  readonly check: (value: unknown) => boolean;
-}
 
-/** Names of all rules in use: their JSON Schema is what stands here, and nothing is to be derived from their types. */
-export const ruleNames = new Set<string>();
-
-export function rule({ name, schema, check }: Rule): PropertyDecorator {
-  ruleNames.add(name);
-  const validator = { validate: check, defaultMessage: () => name };
-  return applyDecorators(ValidateBy({ name, validator }), JSONSchema(schema));
-}
+type Schema = Readonly<Record<string, unknown>>;
+type Converters = NonNullable<NonNullable<Parameters<typeof validationMetadatasToSchemas>[0]>['additionalConverters']>;
 
 /** Absent is fine; `null` is not absent. */
 export const Optional = (): PropertyDecorator => ValidateIf((_object, value) => value !== undefined);
@@ -51,64 +54,18 @@ export interface TextRule {
   readonly format?: string;
 }
 
-export function IsText({ min = 0, max = Number.POSITIVE_INFINITY, pattern, format }: TextRule = {}): PropertyDecorator {
-  const regex = pattern === undefined ? undefined : new RegExp(pattern, 'u');
-  const known = format === undefined ? undefined : FORMATS[format];
-  return rule({
-    name: 'isText',
-    schema: {
-      type: 'string',
-      ...(min > 0 && { minLength: min }),
-      ...(Number.isFinite(max) && { maxLength: max }),
-      ...(pattern !== undefined && { pattern }),
-      ...(format !== undefined && { format }),
-    },
-    check: (value) => {
-      if (typeof value !== 'string') return false;
-      const length = characters(value);
-      return length >= min && length <= max && (regex?.test(value) ?? true) && (known?.(value) ?? true);
-    },
-  });
+export function IsText({ min = 0, max, pattern, format }: TextRule = {}): PropertyDecorator {
+  return applyDecorators(
+    IsString(),
+    ...(min > 0 ? [MinLength(min)] : []),
+    ...(max === undefined ? [] : [MaxLength(max)]),
+    ...(pattern === undefined ? [] : [Matches(pattern, 'u')]),
+    ...(format === undefined ? [] : [HasFormat(format)]),
+  );
 }
 
 /** ISO 8601 to the millisecond; see `model/instant.ts`. */
 export const IsInstant = (): PropertyDecorator => IsText({ format: 'instant' });
-
-export interface WholeRule {
-  readonly min: number;
-  readonly max: number;
-  readonly orNull?: boolean;
-}
-
-/** A whole number. */
-export const IsWhole = ({ min, max, orNull = false }: WholeRule): PropertyDecorator =>
-  rule({
-    name: 'isWhole',
-    schema: { type: orNull ? ['integer', 'null'] : 'integer', minimum: min, maximum: max },
-    check: (value) => (orNull && value === null) || (Number.isInteger(value) && inRange(value as number, min, max)),
-  });
-
-function inRange(value: number, min: number, max: number): boolean {
-  return value >= min && value <= max;
-}
-
-/** One of these words. */
-export const IsOneOf = (words: readonly string[]): PropertyDecorator =>
-  rule({ name: 'isOneOf', schema: { enum: [...words] }, check: (value) => words.includes(value as string) });
-
-/** A string, a number or a boolean. */
-export const IsScalar = (): PropertyDecorator =>
-  rule({
-    name: 'isScalar',
-    schema: { type: ['string', 'number', 'boolean'], maxLength: 1024 },
-    check: (value) =>
-      typeof value === 'number' ||
-      typeof value === 'boolean' ||
-      (typeof value === 'string' && characters(value) <= 1024),
-  });
-
-export const IsFlag = (): PropertyDecorator =>
-  rule({ name: 'isFlag', schema: { type: 'boolean' }, check: (value) => typeof value === 'boolean' });
 
 export interface TextsRule {
   readonly min?: number;
@@ -120,80 +77,73 @@ export interface TextsRule {
 
 /** An array of texts. */
 export function IsTexts({ min = 0, max, maxLength, format }: TextsRule): PropertyDecorator {
-  const known = format === undefined ? undefined : FORMATS[format];
-  return rule({
-    name: 'isTexts',
-    schema: {
-      type: 'array',
-      ...(min > 0 && { minItems: min }),
-      maxItems: max,
-      items: { type: 'string', maxLength, ...(format !== undefined && { format }) },
-    },
-    check: (value) =>
-      Array.isArray(value) &&
-      value.length >= min &&
-      value.length <= max &&
-      value.every((text) => typeof text === 'string' && characters(text) <= maxLength && (known?.(text) ?? true)),
-  });
-}
-
-/** An array of objects of another shape. */
-export function IsShapes(shape: () => new () => object, { max }: { max: number }): PropertyDecorator {
+  const each = { each: true };
   return applyDecorators(
-    ValidateNested({ each: true }),
-    Type(shape),
-    rule({
-      name: 'isShapes',
-      schema: { type: 'array', maxItems: max },
-      check: (value) => Array.isArray(value) && value.length <= max && value.every(isObject),
-    }),
+    IsArray(),
+    ...(min > 0 ? [ArrayMinSize(min)] : []),
+    ArrayMaxSize(max),
+    IsString(each),
+    MaxLength(maxLength, each),
+    ...(format === undefined ? [] : [HasFormat(format, each)]),
   );
 }
 
-/** An array that the service does not look into. */
-export const IsJsonArray = (): PropertyDecorator =>
-  rule({ name: 'isJsonArray', schema: { type: 'array', items: {} }, check: (value) => Array.isArray(value) });
-
-/** A JSON object whose members are the client's own affair. */
-export const IsJsonObject = (): PropertyDecorator =>
-  rule({ name: 'isJsonObject', schema: { type: 'object' }, check: isObject });
-
 /** An object of another shape. */
-export function IsShape(shape: () => new () => object): PropertyDecorator {
-  return applyDecorators(ValidateNested(), Type(shape), rule({ name: 'isShape', schema: {}, check: isObject }));
+export const IsShape = (shape: () => new () => object): PropertyDecorator =>
+  applyDecorators(Type(shape), ValidateNested(), IsObject());
+
+/** An array of objects of another shape. */
+export function IsShapes(shape: () => new () => object, { max }: { max: number }): PropertyDecorator {
+  const each = { each: true };
+  return applyDecorators(Type(shape), ValidateNested(each), IsObject(each), IsArray(), ArrayMaxSize(max));
 }
 
-/** Resource tags: at most 50, keys 1 to 128, values at most 1024 characters; `svc/` belongs to the service. */
-export function IsTags(): PropertyDecorator {
-  return rule({
-    name: 'isTags',
-    schema: {
-      type: 'object',
-      maxProperties: 50,
-      propertyNames: { minLength: 1, maxLength: 128 },
-      additionalProperties: { type: 'string', maxLength: 1024 },
-    },
-    check: (value) =>
-      isObject(value) &&
-      Object.keys(value).length <= 50 &&
-      Object.entries(value).every(
-        ([key, tag]) => key !== '' && characters(key) <= 128 && typeof tag === 'string' && characters(tag) <= 1024,
-      ),
+/** An object of texts, each under a name of its own. */
+export const IsTextMap = ({ max }: { max: number }): PropertyDecorator =>
+  Satisfies({
+    type: 'object',
+    maxProperties: max,
+    propertyNames: { minLength: 1, maxLength: 128 },
+    additionalProperties: { type: 'string', maxLength: 1024 },
   });
+
+/** Resource tags; `svc/` belongs to the service. */
+export const IsTags = (): PropertyDecorator => IsTextMap({ max: 50 });
+
+/** A string, a number or a boolean. */
+export const IsScalar = (): PropertyDecorator => Satisfies({ type: ['string', 'number', 'boolean'], maxLength: 1024 });
+
+/** JSON Schema for what class-validator has no decorator for; it asks the same schema. */
+export function Satisfies(schema: Schema): PropertyDecorator {
+  let compiled: ValidateFunction | undefined;
+  const validate = (value: unknown) => {
+    compiled ??= new Ajv({ strictTypes: false }).compile(schema);
+    return compiled(value);
+  };
+  return ValidateBy({ name: 'satisfies', constraints: [schema], validator: { validate } });
 }
 
-/** A rule about a whole object, on the property that holds it; stands above `IsShape`. */
-export function IsObjectThat(
-  name: string,
-  schema: Rule['schema'],
-  check: (value: Record<string, unknown>) => boolean,
-): PropertyDecorator {
-  return rule({ name, schema, check: (value) => !isObject(value) || check(value) });
+/** One of `FORMATS`, of a text. */
+function HasFormat(name: string, options?: ValidationOptions): PropertyDecorator {
+  const validate = (value: unknown) => typeof value !== 'string' || FORMATS[name]?.(value) === true;
+  return ValidateBy({ name: 'hasFormat', constraints: [name], validator: { validate } }, options);
 }
 
-function isObject(value: unknown): value is Record<string, unknown> {
-  return typeof value === 'object' && value !== null && !Array.isArray(value);
-}
+/**
+ * JSON Schema of the decorators above, and of those of class-validator that would state a type a second time: another type
+ * then got two faults.
+ */
+export const CONVERTERS: Converters = {
+  satisfies: ({ constraints: [schema] }) => schema,
+  hasFormat: ({ constraints: [format] }) => ({ format }),
+  matches: ({ constraints: [pattern] }) => ({ pattern }),
+  isIn: ({ constraints: [words] }) => ({ enum: words }),
+  min: ({ constraints: [minimum] }) => ({ minimum }),
+  max: ({ constraints: [maximum] }) => ({ maximum }),
+  // The schema of another shape says that it is an object.
+  isObject: ({ target, propertyName }) =>
+    defaultMetadataStorage.findTypeMetadata(target as () => void, propertyName) ? {} : { type: 'object' },
+};
 
 /**
  * What every mail server could take: one `@` with something on either side of it, and nothing that is invisible, or that

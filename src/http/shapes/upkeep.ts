@@ -1,16 +1,15 @@
-import { IsFlag, IsText, IsTexts, IsWhole, Optional } from './shape.js';
-
-const OFFSET = { min: 0, max: Number.MAX_SAFE_INTEGER };
+import { IsBoolean, IsInt, Max, Min } from 'class-validator';
+import { IsText, IsTexts, Optional } from './shape.js';
 
 /** Which part of the log the read model is compared with. */
 export class ReconcileDto {
-  @Optional() @IsFlag() repair?: boolean;
+  @Optional() @IsBoolean() repair?: boolean;
   @Optional() @IsText({ pattern: '^(audit|control)$' }) topic?: 'audit' | 'control';
-  @Optional() @IsWhole({ min: 0, max: 1_000_000 }) partition?: number;
+  @Optional() @IsInt() @Min(0) @Max(1_000_000) partition?: number;
   /** Offset, inclusive. */
-  @Optional() @IsWhole(OFFSET) from?: number;
+  @Optional() @IsInt() @Min(0) @Max(Number.MAX_SAFE_INTEGER) from?: number;
   /** Offset, exclusive. */
-  @Optional() @IsWhole(OFFSET) to?: number;
+  @Optional() @IsInt() @Min(0) @Max(Number.MAX_SAFE_INTEGER) to?: number;
 }
 
 export class DeadLetterListDto {
@@ -25,5 +24,5 @@ export class DeadLetterListDto {
 export class ReplayDto {
   /** `topic/partition/offset` of each; by default all that were not replayed. */
   @Optional() @IsTexts({ min: 1, max: 1_000, maxLength: 256 }) places?: string[];
-  @Optional() @IsFlag() force?: boolean;
+  @Optional() @IsBoolean() force?: boolean;
 }

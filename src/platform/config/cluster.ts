@@ -26,6 +26,8 @@ interface ElasticsearchConfig {
 }
 
 export interface ClusterConfig {
+  /** Of this process alone, for a snapshot of the control state; undefined: every start folds all of it. */
+  readonly snapshotDir: string | undefined;
   readonly kafka: KafkaConfig;
   readonly elasticsearch: ElasticsearchConfig;
 }
@@ -36,7 +38,11 @@ type SaslMechanism = (typeof SASL_MECHANISMS)[number];
 const PREFIX = /^[a-z0-9][a-z0-9._-]{0,63}$/;
 
 export function readClusterConfig(env: Env): ClusterConfig {
-  return { kafka: readKafka(env), elasticsearch: readElasticsearch(env) };
+  return {
+    snapshotDir: env.optional('CONTROL_SNAPSHOT_DIR'),
+    kafka: readKafka(env),
+    elasticsearch: readElasticsearch(env),
+  };
 }
 
 function readKafka(env: Env): KafkaConfig {

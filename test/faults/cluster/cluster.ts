@@ -1,6 +1,7 @@
 import { tmpdir } from 'node:os';
 import { newClusterStore } from '../../support/cluster-store.js';
 import { PATIENCE } from '../../support/patience.js';
+import { SEED } from '../../support/random.js';
 import { TEST_SECRETS } from '../../support/secrets.js';
 import { compiledMain, type Exit, type ServiceProcess, spawnService } from '../process.js';
 
@@ -8,7 +9,6 @@ export const ROOT_KEY = TEST_SECRETS.CONTROL_ROOT_KEY;
 
 /** How much of everything the tests of this folder do; `FAULTS_ROUNDS=20` and more is their full scale. */
 export const ROUNDS = Number(process.env.FAULTS_ROUNDS || 20);
-export const SEED = Number(process.env.FAULTS_SEED || 1);
 export const FULL = ROUNDS >= 20;
 export const SECONDS = 1_000;
 export const MINUTES = 60 * SECONDS * PATIENCE;

@@ -1,6 +1,6 @@
 import { setTimeout as delay } from 'node:timers/promises';
+import type { Random } from '../../support/random.js';
 import { type Answer, bodyOf, Client, type Event } from '../client.js';
-import type { Random } from '../random.js';
 import { bodyFor, type Ledger, ORG, PUBLISH, type Sent } from './ledger.js';
 
 export interface LoadOptions {

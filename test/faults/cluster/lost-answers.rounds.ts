@@ -1,8 +1,8 @@
 import { Instances } from '../../support/instances.js';
 import { KafkaProxy, PRODUCE } from '../../support/kafka-proxy.js';
+import { randomOf, SEED } from '../../support/random.js';
 import { Client } from '../client.js';
-import { randomOf } from '../random.js';
-import { faultSuite, MINUTES, ROOT_KEY, ROUNDS, report, SEED } from './cluster.js';
+import { faultSuite, MINUTES, ROOT_KEY, ROUNDS, report } from './cluster.js';
 import { Ledger, ORG } from './ledger.js';
 import { Load } from './load.js';
 

@@ -1,10 +1,10 @@
 import { execFileSync } from 'node:child_process';
 import { setTimeout as delay } from 'node:timers/promises';
 import { COMPILED_ONCE, freePort, startElasticsearch, startKafkaCluster } from '../../support/containers.js';
+import { randomOf, SEED } from '../../support/random.js';
 import { bodyOf, Client } from '../client.js';
 import { removeCompiled } from '../process.js';
-import { randomOf } from '../random.js';
-import { Cluster, eventually, FULL, MINUTES, outageSuite, ROOT_KEY, ROUNDS, report, SECONDS, SEED } from './cluster.js';
+import { Cluster, eventually, FULL, MINUTES, outageSuite, ROOT_KEY, ROUNDS, report, SECONDS } from './cluster.js';
 import { bodyFor, Ledger, ORG, PUBLISH } from './ledger.js';
 import { codeOf, Load } from './load.js';
 

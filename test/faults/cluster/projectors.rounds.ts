@@ -1,8 +1,8 @@
 import { setTimeout as delay } from 'node:timers/promises';
+import { randomOf, SEED } from '../../support/random.js';
 import { Client } from '../client.js';
 import { removeCompiled, type ServiceProcess } from '../process.js';
-import { randomOf } from '../random.js';
-import { Cluster, eventually, faultSuite, MINUTES, ROOT_KEY, ROUNDS, report, SEED } from './cluster.js';
+import { Cluster, eventually, faultSuite, MINUTES, ROOT_KEY, ROUNDS, report } from './cluster.js';
 import { bodyFor, Ledger, ORG, PUBLISH } from './ledger.js';
 import { Load } from './load.js';
 

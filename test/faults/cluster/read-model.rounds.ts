@@ -1,9 +1,9 @@
 import { createHash } from 'node:crypto';
 import { setTimeout as delay } from 'node:timers/promises';
+import { randomOf, SEED } from '../../support/random.js';
 import { bodyOf, Client } from '../client.js';
 import { removeCompiled, type ServiceProcess } from '../process.js';
-import { randomOf } from '../random.js';
-import { Cluster, eventually, FULL, faultSuite, MINUTES, ROOT_KEY, report, SECONDS, SEED } from './cluster.js';
+import { Cluster, eventually, FULL, faultSuite, MINUTES, ROOT_KEY, report, SECONDS } from './cluster.js';
 import { bodyFor, Ledger, ORG, PUBLISH } from './ledger.js';
 import { codeOf, Load } from './load.js';
 

@@ -1,10 +1,10 @@
 import { connect, createServer, type Server } from 'node:net';
 import { freePort } from '../../support/containers.js';
 import { KafkaProxy } from '../../support/kafka-proxy.js';
+import { randomOf, SEED } from '../../support/random.js';
 import { bodyOf, Client } from '../client.js';
 import { removeCompiled } from '../process.js';
-import { randomOf } from '../random.js';
-import { Cluster, eventually, faultSuite, MINUTES, ROOT_KEY, ROUNDS, report, SECONDS, SEED } from './cluster.js';
+import { Cluster, eventually, faultSuite, MINUTES, ROOT_KEY, ROUNDS, report, SECONDS } from './cluster.js';
 import { bodyFor, Ledger, ORG, PUBLISH } from './ledger.js';
 
 /** An address of Elasticsearch at which nothing answers until it is opened. */

@@ -1,7 +1,7 @@
 import { type FileHandle, rename, rm, writeFile } from 'node:fs/promises';
 import { escapeLine } from '../../output/escape.js';
-import { CliError, EXIT, UsageError } from '../../output/failures.js';
-import { giveName, openNew, openOwn, requireAbsent } from '../../output/new-file.js';
+import { UsageError } from '../../output/failures.js';
+import { giveName, openNew, openOwn, requireAbsent, writing } from '../../output/new-file.js';
 import type { Terminal } from '../../terminal.js';
 
 /** How often the progress is noted: a process that is killed loses no more than this. */
@@ -61,7 +61,7 @@ export class ExportFile implements ExportTarget {
    * unfinished one exists. Starts again if there is nothing to continue.
    */
   static async open(file: string, request: string, resume: boolean): Promise<ExportFile> {
-    return named(file, async () => {
+    return writing(file, async () => {
       await requireAbsent(file, 'choose another name, or remove it');
       const place = resume ? await readPlace(file) : undefined;
       if (place && place.request !== request) {
@@ -93,7 +93,7 @@ export class ExportFile implements ExportTarget {
   }
 
   write(lines: readonly string[], next: string | undefined): Promise<void> {
-    return named(this.file, async () => {
+    return writing(this.file, async () => {
       const bytes = Buffer.from(lines.map((line) => `${line}\n`).join(''));
       for (let done = 0; done < bytes.length; ) {
         done += (await this.handle.write(bytes, done, bytes.length - done, this.#bytes + done)).bytesWritten;
@@ -106,7 +106,7 @@ export class ExportFile implements ExportTarget {
   }
 
   complete(): Promise<void> {
-    return named(this.file, async () => {
+    return writing(this.file, async () => {
       // A broken run may have written more than it noted.
       await this.handle.truncate(this.#bytes);
       await this.handle.sync();
@@ -152,15 +152,5 @@ async function readOwn(path: string): Promise<string> {
     return await handle.readFile('utf8');
   } finally {
     await handle.close();
-  }
-}
-
-/** Names the file in the errors of the file system. */
-async function named<Result>(file: string, work: () => Promise<Result>): Promise<Result> {
-  try {
-    return await work();
-  } catch (error) {
-    if (error instanceof CliError) throw error;
-    throw new CliError(`cannot write ${file}: ${(error as Error).message}`, EXIT.failure, [], { cause: error });
   }
 }

@@ -71,8 +71,7 @@ abstract class EventlogCommand extends ResourceCommand {
     if (this.last !== undefined && !this.follow) throw new UsageError('--last needs --follow');
     const last = Math.min(tailCount(this.last), this.limit);
     if (this.diff && this.format !== 'text') throw new UsageError('--diff needs --output text');
-    if (this.follow && this.until !== undefined)
-      throw new UsageError('--until cannot be combined with --follow');
+    if (this.follow && this.until !== undefined) throw new UsageError('--until cannot be combined with --follow');
     const query = {
       actionType: this.action,
       fromEvent: this.since === undefined ? undefined : moment('--since', this.since),

@@ -1,4 +1,11 @@
-/** Chance that a seed repeats: the same seed makes the same choices. */
+/**
+ * Every random choice of a test follows from this number, so `SEED=7 npm test -- ...` repeats a run and another number tries
+ * other choices. It does not repeat when the machine carries them out.
+ */
+export const SEED = Number(process.env.SEED || 1);
+if (!Number.isInteger(SEED)) throw new Error(`SEED must be a whole number, not "${process.env.SEED}"`);
+
+/** Random choices that a seed repeats. */
 export interface Random {
   /** From 0 to below 1. */
   (): number;
@@ -7,9 +14,17 @@ export interface Random {
   pick<Item>(items: readonly Item[]): Item;
   /** True with this probability. */
   chance(probability: number): boolean;
+  bytes(length: number): Buffer;
 }
 
-/** mulberry32: small, and good enough to choose by. */
+/** The choices of one purpose, from `SEED`: one more choice for one purpose changes no other. */
+export function randomFor(purpose: string): Random {
+  let mixed = SEED;
+  for (const char of purpose) mixed = (Math.imul(mixed, 31) + (char.codePointAt(0) ?? 0)) >>> 0;
+  return randomOf(mixed);
+}
+
+/** mulberry32: small, and good enough for choosing. */
 export function randomOf(seed: number): Random {
   let state = seed >>> 0;
   const next = () => {
@@ -26,5 +41,6 @@ export function randomOf(seed: number): Random {
       return item;
     },
     chance: (probability: number) => next() < probability,
+    bytes: (length: number) => Buffer.from(Uint8Array.from({ length }, () => next() * 256)),
   });
 }

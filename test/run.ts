@@ -1,0 +1,50 @@
+/**
+ * Runs the tests with Jest, and says first what this run leaves out and why.
+ *
+ *     npm test                 the quick suites, on the embedded store
+ *     npm test -- test/http    what is named, on every store that it has, at its usual scale
+ *     npm run test:all         everything; `-- suites` or `-- faults` for one half
+ */
+import { spawnSync } from 'node:child_process';
+import { missing } from './support/prerequisites.ts';
+import { SCALES, SLOW, type Tier } from './support/tiers.ts';
+
+/** An argument that names suites, tests or a project. */
+const NAMING =
+  /^(-t$|--(testNamePattern|testPathPatterns|runTestsByPath|selectProjects|findRelatedTests)\b|[^-].*[/a-z])/i;
+
+const [first, ...rest] = process.argv.slice(2);
+const given = first === '--all' ? rest : process.argv.slice(2);
+const half = ['suites', 'faults'].find((name) => name === given[0]);
+const args = half === undefined ? given : given.slice(1);
+const { env } = process;
+
+function tierOf(): Tier {
+  if (first === '--all') return 'all';
+  const asksForContainers = env.REQUIRE_CONTAINERS === '1' || Boolean(env.TEST_KAFKA_BROKERS);
+  return asksForContainers || args.some((arg) => NAMING.test(arg)) ? 'named' : 'quick';
+}
+
+function announce(tier: Tier): void {
+  const lines = missing(tier === 'quick');
+  if (tier === 'quick') {
+    lines.unshift(
+      'quick run: suites on the embedded store, small random runs',
+      `left to \`npm run test:all\`: Kafka and Elasticsearch, kill -9, and ${SLOW.length} slow suites, which run by name too`,
+    );
+  }
+  if (lines.length > 0) process.stderr.write(`\n${lines.map((line) => `  ${line}\n`).join('')}\n`);
+}
+
+function jest(tier: Tier, ...options: string[]): number {
+  const flags = ['--experimental-vm-modules', '--disable-warning=ExperimentalWarning', 'node_modules/jest/bin/jest.js'];
+  const settings = { ...SCALES[tier], ...env, TEST_TIER: tier };
+  const { status } = spawnSync(process.execPath, [...flags, ...options, ...args], { stdio: 'inherit', env: settings });
+  return status ?? 1;
+}
+
+const tier = tierOf();
+announce(tier);
+const suites = half === 'faults' ? 0 : jest(tier);
+const faults = tier === 'all' && half !== 'suites' ? jest(tier, '--config', 'test/faults/jest.config.js') : 0;
+process.exitCode = suites || faults;

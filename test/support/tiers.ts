@@ -1,0 +1,30 @@
+/** What a run does: `npm test` alone, with something named, or `npm run test:all`. */
+export type Tier = 'quick' | 'named' | 'all';
+
+/** How much random and repeated work a run does. Variables of the environment go first. */
+export const SCALES: Readonly<Record<Tier, Readonly<Record<string, string>>>> = {
+  quick: { HARDENING_SCALE: '0.2', PROPERTY_SCALE: '0.2' },
+  named: {},
+  all: { HARDENING_SCALE: '0.5', READ_YOUR_WRITES: '500', FAULTS_ROUNDS: '3' },
+};
+
+/**
+ * Suites that `npm test` leaves to `npm run test:all`: they take long, and what they find shows in a quick suite too, or
+ * changes rarely. `npm test -- PATH` runs one by name.
+ */
+export const SLOW: readonly string[] = [
+  'cli/completion.test.ts',
+  'cli/export.test.ts',
+  'cli/hostile/',
+  'cli/install.test.ts',
+  'cli/many-users.test.ts',
+  'cli/real-events.test.ts',
+  'cli/round-trips.test.ts',
+  'cli/specification/',
+  'cli/transcripts.test.ts',
+  'hardening/damage.test.ts',
+  'hardening/held-sockets.test.ts',
+  'hardening/schemathesis.test.ts',
+  'hardening/slow-readers.test.ts',
+  'hardening/stalls.test.ts',
+];
