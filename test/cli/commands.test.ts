@@ -61,7 +61,7 @@ function check(call: readonly string[]): void {
 }
 
 describe('every command', () => {
-  it('is listed by its family: nothing is hidden for want of a description', () => {
+  it('is listed by its family: none lacks a description', () => {
     for (const { commands, definitions } of families) expect(definitions).toHaveLength(commands.length);
   });
 
@@ -75,7 +75,7 @@ describe('every command', () => {
       ]);
   });
 
-  it('has its few words checked, and completed, where an option says that it takes one of a few', () => {
+  it('checks and completes the words of an option that takes one of a few', () => {
     const options = families.flatMap(({ commands }) => commands.flatMap((command) => shapeOf(command).options));
     const listing = options.filter(({ description }) => /: (?:[\w-]+, )+[\w-]+;/.test(description));
     expect(listing.length).toBeGreaterThan(0);
@@ -84,7 +84,7 @@ describe('every command', () => {
     }
   });
 
-  it.each(each)('%s has examples that it takes', (path, { examples = [] }) => {
+  it.each(each)('%s accepts its own examples', (path, { examples = [] }) => {
     expect(examples.length).toBeGreaterThan(0);
     const calls = examples.map(([label, line]) => {
       expect(label.trim()).not.toBe('');
@@ -95,7 +95,7 @@ describe('every command', () => {
     expect(calls.flat().map((call) => `svc ${call.join(' ')} `)).toContainEqual(expect.stringMatching(`^${path} `));
   });
 
-  it('is looked at by a test that can fail', () => {
+  it('fails for a wrong example', () => {
     for (const [call, message] of [
       ['svc org frobnicate', 'no command'],
       ['svc org get a b', 'unexpected word'],

@@ -80,7 +80,7 @@ it.each([
   expect(server.seen).toEqual([]);
 });
 
-it('a file is read by its name, and one that cannot be read is told by it', async () => {
+it('reads a file, and names one that it cannot read', async () => {
   const file = join(temporaryFolder(), 'patch.yaml');
   writeFileSync(file, 'description: d\n');
   const env = { SVC_ENDPOINT: server.url, SVC_ORG: 'acme', SVC_TOKEN: 'token' };

@@ -87,7 +87,7 @@ describe.each(NODES)('installed from its package, on %s', (node) => {
   );
 });
 
-it('does without the dependencies of the server', async () => {
+it('needs no dependency of the server', async () => {
   const modules = join(prefix, 'lib/node_modules/control-service/node_modules');
   const needed = new Set(await closure(modules, OF_THE_CLIENT));
   for (const name of await packagesIn(modules)) {
