@@ -62,7 +62,7 @@ module.exports = {
     {
       name: 'adapters-only-from-the-composition-root',
       severity: 'error',
-      from: { path: '^src/', pathNot: `^src/composition/|^src/tools/restore\\.ts$|${adapters}` },
+      from: { path: '^src/', pathNot: `^src/composition/|^src/operator/restore\\.ts$|${adapters}` },
       to: { path: adapters },
     },
     {

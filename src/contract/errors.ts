@@ -1,3 +1,8 @@
+import { LIMITS } from './limits.js';
+
+const [KIB, MIB] = [1024, 1024 * 1024];
+const numeral = (value: number): string => String(value).replace(/\B(?=(\d{3})+$)/g, ',');
+
 /**
  * The error catalogue: every error a caller can see has one code here. The HTTP status of a code is assigned in
  * `http/statuses.ts`; `docs/errors.md` is generated from both.
@@ -8,7 +13,7 @@ export const ERRORS = {
     remedy: 'Correct every fault listed in `details.fields`; each names its place as a JSON pointer and the reason.',
   },
   malformed_json: {
-    when: 'The body is not JSON in UTF-8, repeats a member name, or nests deeper than 32 levels.',
+    when: `The body is not JSON in UTF-8, repeats a member name, or nests deeper than ${LIMITS.depth} levels.`,
     remedy: 'Send one well-formed JSON document (RFC 8259, unique names); `details` names the place.',
   },
   invalid_cursor: {
@@ -16,7 +21,7 @@ export const ERRORS = {
     remedy: 'Follow the `next` link as it is, or start again without `cursor`.',
   },
   page_too_deep: {
-    when: '`page` and `pageSize` reach past the first 10,000 events.',
+    when: `\`page\` and \`pageSize\` reach past the first ${numeral(LIMITS.pagedEvents)} events.`,
     remedy: 'Follow the `next` links: their cursor has no depth limit.',
   },
   builtin_tag: {
@@ -65,7 +70,7 @@ export const ERRORS = {
     remedy: 'Use a new key for a new request; repeat the first body to get the first answer.',
   },
   payload_too_large: {
-    when: 'The body is larger than 256 KiB (one event) or 8 MiB or 1,000 events (bulk), or a record is larger than the log takes.',
+    when: `The body is larger than ${LIMITS.bodyBytes / KIB} KiB (one event) or ${LIMITS.bulkBytes / MIB} MiB or ${numeral(LIMITS.bulkEvents)} events (bulk), or a record is larger than the log takes.`,
     remedy: 'Send smaller events, or fewer at once.',
   },
   uri_too_long: {

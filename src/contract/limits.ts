@@ -1,5 +1,54 @@
 import { KINDS, type KindName } from './kinds.js';
 
+const KIB = 1024;
+
+/** What a request may hold at most, unless it says otherwise. Lengths of text are in characters (code points). */
+export const LIMITS = {
+  /** Of one event, and of every body but a bulk. */
+  bodyBytes: 256 * KIB,
+  bulkBytes: 8 * KIB * KIB,
+  bulkEvents: 1_000,
+  /** Objects and arrays in one another; the outermost value is the first level. */
+  depth: 32,
+  /** Faults that a refusal names. */
+  faults: 100,
+  idempotencyKey: 255,
+
+  /** Items of a page: unless told, and at most. */
+  page: { usual: 50, most: 1_000 },
+  /** Events that can be reached by page number. */
+  pagedEvents: 10_000,
+  cursor: 16_384,
+  queryTerms: 50,
+
+  name: { min: 2, max: 63 },
+  description: 250,
+  /** Of people. */
+  fullName: 250,
+  email: 254,
+  /** What lists filter by, and links: kept short enough for every index. */
+  text: 1_024,
+  tags: 50,
+  tagName: 128,
+
+  members: 200,
+  invitedAtOnce: 10,
+  keys: 100,
+  policy: { bindings: 50, permissions: 50, links: 200 },
+  /** 100 years. */
+  retentionDays: 36_500,
+  /** At least: denied attempts stay long enough to be looked at, whatever anybody sets. */
+  deniedRetentionDays: 7,
+
+  hostName: 253,
+  hostLabel: 63,
+  domain: { ports: 10, routes: 150, origins: 100, corsNames: 100, headers: 50, cipherSuites: 32, regex: 1_024 },
+} as const;
+
+/** A whole number from 1, and from 0, to `LIMITS.page.most`, in text. */
+export const PAGE_SIZE_PATTERN = '^([1-9][0-9]{0,2}|1000)$';
+export const LAST_PATTERN = '^(0|[1-9][0-9]{0,2}|1000)$';
+
 /** What there may be only so much of: of each kind in an organization, and of organizations in the service. */
 export type QuotaKind = KindName | 'org';
 

@@ -1,6 +1,7 @@
 import type { Command, CommandBus, QueryBus } from '@nestjs/cqrs';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import type { ChangeRequest } from '../commands/control-changes.js';
+import { LIMITS } from '../contract/limits.js';
 import { parseLink } from '../contract/links.js';
 import type { ControlState } from '../control/state.js';
 import { TARGET_KINDS } from '../model/permission.js';
@@ -18,8 +19,6 @@ import { checkQueryBody } from './shapes/query-body.js';
 import { ResourceListDto } from './shapes/resource.js';
 
 const listFaults = compileShape(ResourceListDto);
-
-const PAGE_SIZE = 50;
 
 export interface OrgPath {
   readonly org: string;
@@ -101,7 +100,7 @@ export function changeRequest(request: FastifyRequest): ChangeRequest {
 /** `limit` and `cursor` of a list. */
 function pageAsked(request: FastifyRequest): { readonly limit: number; readonly cursor?: string } {
   const { limit, cursor } = checkQuery<ResourceListDto>(listFaults, request);
-  return { limit: limit === undefined ? PAGE_SIZE : Number(limit), ...(cursor !== undefined && { cursor }) };
+  return { limit: limit === undefined ? LIMITS.page.usual : Number(limit), ...(cursor !== undefined && { cursor }) };
 }
 
 /** Whether the caller may view what a link of the organization names. */

@@ -91,10 +91,6 @@ export const CIPHERS = [
 ] as const;
 type Cipher = (typeof CIPHERS)[number];
 
-export const MOST_PORTS = 10;
-/** Of a port. */
-export const MOST_ROUTES = 150;
-
 const DEFAULT_PORTS: readonly SentPort[] = [{ number: 443 }];
 const DEFAULT_MAX_AGE = '24h';
 

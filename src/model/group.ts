@@ -1,10 +1,11 @@
+import { LIMITS } from '../contract/limits.js';
 import { linkTo } from '../contract/links.js';
 import { authzChanged } from './authz.js';
 import { canonicalJson } from './canonical-json.js';
 import type { ControlEvent, Read } from './control-events.js';
 import { refuseGrants } from './grants.js';
 import { type MemberQuery, selfSetFaults } from './member-query.js';
-import { checkMemberLinks, MOST_MEMBERS } from './members.js';
+import { checkMemberLinks } from './members.js';
 import { isPrincipal, policiesWithout } from './policy.js';
 import { checkPrecondition, type Identity, ofSameResource, type Precondition } from './precondition.js';
 import { ControlRefusal } from './refusal.js';
@@ -153,7 +154,7 @@ function memberAction(before: GroupState, after: GroupState): 'add-member' | 're
 
 /** The group with one more linked member, where it is there and takes one. */
 export function joined(group: GroupState | undefined, link: string, at: string, nextId: () => string): GroupEvent[] {
-  return group && group.memberLinks.length < MOST_MEMBERS ? withMember(group, link, at, nextId) : [];
+  return group && group.memberLinks.length < LIMITS.members ? withMember(group, link, at, nextId) : [];
 }
 
 /** The group with one more linked member, however many it has. */

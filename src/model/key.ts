@@ -1,3 +1,4 @@
+import { LIMITS } from '../contract/limits.js';
 import { linkTo } from '../contract/links.js';
 import { authzChanged } from './authz.js';
 import type { ControlEvent, Read } from './control-events.js';
@@ -103,15 +104,13 @@ export interface AddKey extends Occasion {
   readonly mostDays?: number;
 }
 
-const MOST_KEYS = 100;
-
 /** Without `expires` the key lives as long as it may: for ever, unless something limits it. */
 export function decideAddKey(read: Read, command: AddKey): ControlEvent[] {
   const { holder, description, keyHash, at, id, granter } = command;
   const principal = keyHolderLink(read, holder);
   const expires = checkedEnd(read, principal, command);
-  if (read.keysOf(principal).length >= MOST_KEYS) {
-    throw new ControlRefusal('conflict', `a ${NOUNS[holder.kind]} has at most ${MOST_KEYS} keys; remove one first`);
+  if (read.keysOf(principal).length >= LIMITS.keys) {
+    throw new ControlRefusal('conflict', `a ${NOUNS[holder.kind]} has at most ${LIMITS.keys} keys; remove one first`);
   }
   refuseKeyFor(read, granter, principal);
   const { org } = holder;

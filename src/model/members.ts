@@ -1,3 +1,4 @@
+import { LIMITS } from '../contract/limits.js';
 import { parseLink } from '../contract/links.js';
 import type { Read } from './control-events.js';
 import { memberLink, usersOf } from './principals.js';
@@ -5,7 +6,6 @@ import type { Candidate } from './query.js';
 import { ControlRefusal, type Fault } from './refusal.js';
 
 /** Of linked members. */
-export const MOST_MEMBERS = 200;
 
 /**
  * The links as they are kept, none twice. Those that the group has already need no check. Throws `validation_failed` for a
@@ -26,8 +26,8 @@ export function checkMemberLinks(
     if (found === undefined) faults.push({ pointer: `/memberLinks/${index}`, reason: REASON });
     else kept.add(found);
   }
-  if (kept.size > MOST_MEMBERS) {
-    faults.push({ pointer: '/memberLinks', reason: `may have at most ${MOST_MEMBERS} links` });
+  if (kept.size > LIMITS.members) {
+    faults.push({ pointer: '/memberLinks', reason: `may have at most ${LIMITS.members} links` });
   }
   if (faults.length > 0) throw new ControlRefusal('validation_failed', 'not every member can be one', faults);
   return [...kept];

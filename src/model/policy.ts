@@ -22,12 +22,6 @@ import {
 import { groupStream, policyStream } from './streams.js';
 import { targetLink } from './targets.js';
 
-export const MOST_BINDINGS = 50;
-/** Of one binding. */
-export const MOST_PERMISSIONS = 50;
-/** Of one list. */
-export const MOST_LINKS = 200;
-
 /** These principals have these permissions. */
 interface Binding {
   readonly permissions: readonly string[];

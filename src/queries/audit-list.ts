@@ -1,6 +1,7 @@
 import { Inject } from '@nestjs/common';
 import { type IQueryHandler, Query, QueryHandler } from '@nestjs/cqrs';
 import { ControlError } from '../contract/errors.js';
+import { LIMITS } from '../contract/limits.js';
 import { namesWithin, type Reach } from '../model/access.js';
 import type { Config } from '../platform/config/config.js';
 import { CONFIG } from '../platform/config/config.js';
@@ -11,7 +12,6 @@ import { BEGINNING, Cursors, type Scope } from './cursor.js';
 import { PAGE_BYTES } from './reading.js';
 
 /** Pages by number reach this far; cursors have no limit. */
-const DEEPEST_PAGE = 10_000;
 
 export const NEWEST: Order = { field: 'eventTime', direction: 'descending' };
 
@@ -140,10 +140,10 @@ export function filtersOf(filters: AuditFilters, { from, to }: EventTimes): Filt
 
 /** How many events come before the page. Throws `page_too_deep`. */
 export function offsetOf(page: number, pageSize: number): number {
-  if (page * pageSize > DEEPEST_PAGE) {
+  if (page * pageSize > LIMITS.pagedEvents) {
     throw new ControlError(
       'page_too_deep',
-      `pages reach the first ${DEEPEST_PAGE} events; follow the next links instead`,
+      `pages reach the first ${LIMITS.pagedEvents} events; follow the next links instead`,
     );
   }
   return (page - 1) * pageSize;

@@ -1,5 +1,6 @@
 import { Inject } from '@nestjs/common';
 import { type IQueryHandler, Query, QueryHandler } from '@nestjs/cqrs';
+import { LIMITS } from '../contract/limits.js';
 import { namesWithin, type Reach } from '../model/access.js';
 import type { ReadModel } from '../read-model/read-model.js';
 import { READ_MODEL } from '../read-model/read-model.js';
@@ -22,7 +23,7 @@ export class ListAuditContexts extends Query<AuditContext[]> {
   }
 }
 
-const PAGE_SIZE = 1000;
+const PAGE_SIZE = LIMITS.page.most;
 
 @QueryHandler(ListAuditContexts)
 export class ListAuditContextsHandler implements IQueryHandler<ListAuditContexts> {

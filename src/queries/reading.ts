@@ -1,4 +1,5 @@
 import { Inject, Injectable } from '@nestjs/common';
+import { LIMITS } from '../contract/limits.js';
 import type { Config } from '../platform/config/config.js';
 import { CONFIG } from '../platform/config/config.js';
 import { type Job, Turns } from '../platform/turns.js';
@@ -15,7 +16,7 @@ import type { Cursor, Order } from '../read-model/search.js';
 export const PAGE_BYTES = 4 * 1024 * 1024;
 
 const BY_NAME: Order = { field: 'name', direction: 'ascending' };
-const READ_AT_ONCE = 1000;
+const READ_AT_ONCE = LIMITS.page.most;
 
 /** Begins the reading of queries that look at all resources of a kind. */
 @Injectable()

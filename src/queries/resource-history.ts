@@ -1,6 +1,7 @@
 import { Inject } from '@nestjs/common';
 import { type IQueryHandler, Query, QueryHandler } from '@nestjs/cqrs';
 import { ControlError } from '../contract/errors.js';
+import { LIMITS } from '../contract/limits.js';
 import { linkTo } from '../contract/links.js';
 import { SERVICE_CONTEXT } from '../model/audit-event.js';
 import type { ViewKind } from '../model/views.js';
@@ -54,7 +55,7 @@ interface Source {
   readonly to: number;
 }
 
-const READ_AT_ONCE = 1000;
+const READ_AT_ONCE = LIMITS.page.most;
 const OLDEST: Order = { field: 'eventTime', direction: 'ascending' };
 
 @QueryHandler(GetEventLog)

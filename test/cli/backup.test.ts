@@ -37,12 +37,12 @@ const backup = (url = service.url, token = service.rootKey) =>
   svc(['backup', '--to', file, '--endpoint', url, '--token', token]);
 
 function restore(...args: string[]): { code: number | null; stdout: string; stderr: string } {
-  const main = join(dirname(MAIN), '../tools/restore.js');
+  const main = join(dirname(MAIN), '../operator/main.js');
   const options = {
     encoding: 'utf8',
     env: { PATH: process.env.PATH, CONTROL_DATA_DIR: join(folder, 'data') },
   } as const;
-  const { status: code, stdout, stderr } = spawnSync(NODE, ['--no-warnings', main, ...args], options);
+  const { status: code, stdout, stderr } = spawnSync(NODE, ['--no-warnings', main, 'restore', ...args], options);
   return { code, stdout, stderr };
 }
 

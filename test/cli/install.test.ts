@@ -1,4 +1,4 @@
-import { execFile } from 'node:child_process';
+import { type ChildProcess, execFile, spawn } from 'node:child_process';
 import { existsSync } from 'node:fs';
 import { readdir, readFile, rm } from 'node:fs/promises';
 import { join } from 'node:path';
@@ -55,6 +55,11 @@ const svc = (node: string, args: readonly string[], env: Record<string, string> 
     maxBuffer: 1 << 28,
   });
 
+it('the package holds what runs, and no tools of the build', () => {
+  expect(packed).toEqual(expect.arrayContaining(['dist/operator/main.js', 'dist/swagger-ui/swagger-ui.css']));
+  expect(packed.filter((path) => path.startsWith('dist/tools/') || path.endsWith('.map'))).toEqual([]);
+});
+
 it('the package holds what runs, and no sources or tests', () => {
   expect(packed).toEqual(
     expect.arrayContaining(['package.json', 'README.md', 'LICENSE', 'dist/cli/main.js', 'dist/main.js']),
@@ -72,6 +77,32 @@ describe.each(NODES)('installed from its package, on %s', (node) => {
     expect((await svc(node, ['group', 'get', '-o', 'names'])).stdout).toContain('superusers\nviewers\n');
   });
 
+  it('control-service says its version', async () => {
+    const { version } = JSON.parse(await readFile('package.json', 'utf8'));
+    for (const word of ['--version', 'version']) {
+      expect((await run(node, [join(prefix, 'bin/control-service'), word])).stdout).toBe(`${version}\n`);
+    }
+  });
+
+  // An old Node passes these on to the one that the package brings along.
+  it('control-service starts the service, backs it up and restores the backup', async () => {
+    const command = join(prefix, 'bin/control-service');
+    const folder = temporaryFolder();
+    const env = { PATH: process.env.PATH ?? '', CONTROL_DATA_DIR: join(folder, 'data'), CONTROL_PORT: '0' };
+    const service = spawn(node, [command, 'start'], { env });
+    const ended = new Promise((resolve) => service.on('exit', resolve));
+    const backup = join(folder, 'log-backup.db');
+    try {
+      const SVC_ENDPOINT = await listening(service);
+      await run(node, [command, 'backup', '--to', backup], { env: { ...env, SVC_ENDPOINT } });
+    } finally {
+      service.kill('SIGTERM');
+    }
+    expect(await ended).toBe(0);
+    const restore = [command, 'restore', '--from', backup, '--data-dir', join(folder, 'restored')];
+    expect((await run(node, restore, { env })).stderr).toContain('restored ');
+  });
+
   it.each(['group get -o yaml', 'user get -o crd', 'group get -o tf'])(
     'svc %s loads nothing of the server',
     async (line) => {
@@ -86,6 +117,19 @@ describe.each(NODES)('installed from its package, on %s', (node) => {
     },
   );
 });
+
+/** The address of the service, once its log names it. */
+function listening(service: ChildProcess): Promise<string> {
+  return new Promise((resolve, reject) => {
+    let log = '';
+    service.on('exit', (code) => reject(new Error(`the service ended with ${code}`)));
+    service.stdout?.setEncoding('utf8').on('data', (text: string) => {
+      log += text;
+      const url = /"url":"(http[^"]+)"/.exec(log)?.[1];
+      if (url) resolve(url);
+    });
+  });
+}
 
 it('needs no dependency of the server', async () => {
   const modules = join(prefix, 'lib/node_modules/control-service/node_modules');

@@ -1,10 +1,8 @@
 import { spawn } from 'node:child_process';
-import { existsSync, mkdirSync, mkdtempSync, readdirSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdtempSync, rmSync, symlinkSync } from 'node:fs';
 import { tmpdir } from 'node:os';
-import { dirname, join, relative, resolve } from 'node:path';
-import { transformFileSync } from '@swc/core';
-
-const ROOT = resolve(import.meta.dirname, '../..');
+import { join, resolve } from 'node:path';
+import { compile, ROOT } from '../../scripts/compile.js';
 
 /** The built service, or the one that `CONTROL_TEST_MAIN` names: a damaged copy of it shows that a test can fail. */
 export function builtMain(): string {
@@ -18,7 +16,7 @@ let compiled: string | undefined;
 /** The sources as they stand, compiled beside the build, so that no test passes or fails by an old one. */
 export function compiledMain(): string {
   if (process.env.CONTROL_TEST_MAIN) return builtMain();
-  compiled ??= compile(mkdtempSync(join(tmpdir(), 'control-compiled-')));
+  compiled ??= compiledIn(mkdtempSync(join(tmpdir(), 'control-compiled-')));
   return compiled;
 }
 
@@ -28,17 +26,10 @@ export function removeCompiled(): void {
   compiled = undefined;
 }
 
-function compile(folder: string): string {
+function compiledIn(folder: string): string {
   symlinkSync(join(ROOT, 'node_modules'), join(folder, 'node_modules'));
   symlinkSync(join(ROOT, 'package.json'), join(folder, 'package.json'));
-  const source = join(ROOT, 'src');
-  for (const entry of readdirSync(source, { recursive: true, withFileTypes: true })) {
-    const file = join(entry.parentPath, entry.name);
-    if (!entry.isFile() || !file.endsWith('.ts') || file.endsWith('.d.ts')) continue;
-    const target = join(folder, 'dist', relative(source, file)).replace(/ts$/, 'js');
-    mkdirSync(dirname(target), { recursive: true });
-    writeFileSync(target, transformFileSync(file, { configFile: join(ROOT, '.swcrc'), sourceMaps: false }).code);
-  }
+  compile(join(folder, 'dist'));
   return join(folder, 'dist/main.js');
 }
 

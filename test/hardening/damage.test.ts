@@ -342,23 +342,27 @@ describe('a read model in which one bit is flipped', () => {
    * What is served is never altered and never another organization's. A damaged index can hide an event until the file is
    * made anew; that shows only where the page itself is found out, and is counted here.
    */
-  test('is replaced, or fails loudly, and never gives an altered or a foreign event', async () => {
-    scratch.put(stopped.files);
-    const { answers: before, questions } = await wholeAnswers();
-    const random = randomFor('flip read model');
-    const bytes = fileOf(stopped, 'read-model.db');
-    const tally = new Tally();
-    const broken: string[] = [];
-    for (let n = 0; n < scaled(250, 5_000); n += 1) {
-      const bit = random.whole(0, bytes.length * 8 - 1);
-      scratch.put(new Map([...stopped.files, ['read-model.db', withFlip(bytes, bit)]]));
-      const verdict = await judgeModel(before, questions);
-      tally.add(verdict.outcome);
-      if (/ANOTHER ORGANIZATION|ALTERED/i.test(verdict.differs ?? '')) broken.push(`bit ${bit}: ${verdict.differs}`);
-    }
-    tell(`read-model.db, one bit: ${tally}`);
-    expect(broken).toEqual([]);
-  });
+  test(
+    'is replaced, or fails loudly, and never gives an altered or a foreign event',
+    async () => {
+      scratch.put(stopped.files);
+      const { answers: before, questions } = await wholeAnswers();
+      const random = randomFor('flip read model');
+      const bytes = fileOf(stopped, 'read-model.db');
+      const tally = new Tally();
+      const broken: string[] = [];
+      for (let n = 0; n < scaled(250, 5_000); n += 1) {
+        const bit = random.whole(0, bytes.length * 8 - 1);
+        scratch.put(new Map([...stopped.files, ['read-model.db', withFlip(bytes, bit)]]));
+        const verdict = await judgeModel(before, questions);
+        tally.add(verdict.outcome);
+        if (/ANOTHER ORGANIZATION|ALTERED/i.test(verdict.differs ?? '')) broken.push(`bit ${bit}: ${verdict.differs}`);
+      }
+      tell(`read-model.db, one bit: ${tally}`);
+      expect(broken).toEqual([]);
+    },
+    LONG,
+  );
 });
 
 async function openModel(): Promise<{

@@ -1,3 +1,4 @@
+import { LIMITS } from '../../src/contract/limits.js';
 import type { ControlEvent } from '../../src/model/control-events.js';
 import { decideDeleteGroup } from '../../src/model/group.js';
 import {
@@ -6,7 +7,6 @@ import {
   decideRevokeInvitation,
   type InvitationState,
 } from '../../src/model/invitation.js';
-import { MOST_MEMBERS } from '../../src/model/members.js';
 import type { UserState } from '../../src/model/user.js';
 import { AT, given } from './decider.js';
 import { account, group, invited, ORG, occasion, org, past, stateAfter, user } from './past.js';
@@ -156,7 +156,7 @@ describe('accepting an invitation', () => {
   });
 
   it('succeeds without the group where that is full', () => {
-    const names = Array.from({ length: MOST_MEMBERS }, (_, index) => `robot-${index}`);
+    const names = Array.from({ length: LIMITS.members }, (_, index) => `robot-${index}`);
     const full = past(
       org,
       ...names.map((name) => account(name)),

@@ -2,11 +2,12 @@ import { createReadStream } from 'node:fs';
 import { Interrupted } from '../../client/errors.js';
 import { type Member, members } from '../../client/json-text.js';
 import type { Kind } from '../../contract/kinds.js';
+import { LIMITS } from '../../contract/limits.js';
 import { CliError, EXIT, UsageError } from '../output/failures.js';
 import type { Terminal } from '../terminal.js';
 
 /** Well beyond the largest resource that the service takes. */
-const LONGEST = 1024 * 1024;
+const LONGEST = 4 * LIMITS.bodyBytes;
 
 /**
  * The object that a file holds (of `-`, standard input), in JSON or YAML, as JSON text: numbers digit for digit. Throws

@@ -1,3 +1,4 @@
+import { LAST_PATTERN, LIMITS } from '../../contract/limits.js';
 import { UsageError } from '../output/failures.js';
 
 const UNIT_MS: Readonly<Record<string, number>> = {
@@ -52,6 +53,7 @@ export function instant(option: string, text: string): string {
 
 /** `--last` as a count. */
 export function tailCount(last = '10'): number {
-  if (!/^(0|[1-9]\d{0,2}|1000)$/.test(last)) throw new UsageError('--last is a whole number from 0 to 1000');
+  if (!new RegExp(LAST_PATTERN).test(last))
+    throw new UsageError(`--last is a whole number from 0 to ${LIMITS.page.most}`);
   return Number(last);
 }

@@ -12,9 +12,10 @@ import {
   type Scalar,
   type YAMLMap,
 } from 'yaml';
+import { LIMITS } from '../../contract/limits.js';
 
 /** Deeper than any body that the service takes. */
-const DEEPEST = 64;
+const DEEPEST = 2 * LIMITS.depth;
 
 /** More words, marks and spaces than the largest resource has. With more, even listing the faults takes seconds. */
 const MOST_LEXEMES = 250_000;

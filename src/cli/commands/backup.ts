@@ -16,7 +16,7 @@ class Backup extends ApiCommand {
     description: 'copy the log of the service to a file; needs the root key',
     details:
       'The copy holds all organizations and everything acknowledged before. The file gets its name only when it is whole and its SHA-256 is right; ' +
-      'that is written to FILE.sha256, and to standard output. Existing files are never replaced. `npm run restore` puts the file into a data folder.',
+      'that is written to FILE.sha256, and to standard output. Existing files are never replaced. `control-service restore` puts the file into a data folder.',
     examples: [
       ['Copy it', 'svc backup --to log-backup.db --token "$(cat data/root.key)"'],
       ['Check a copy later', 'sha256sum --check log-backup.db.sha256'],

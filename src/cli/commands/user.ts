@@ -1,13 +1,11 @@
 import { Option } from 'clipanion';
 import type { ErrorBody } from '../../client/errors.js';
 import { kindOf } from '../../contract/kinds.js';
+import { LIMITS } from '../../contract/limits.js';
 import { ApiCommand, undeclared } from '../command.js';
 import { showAnswer } from '../output/document.js';
 import { describeItem, EXIT, UsageError } from '../output/failures.js';
 import { ResourceCommand } from './resource/command.js';
-
-/** As many as the service takes at once. */
-const MOST_INVITED = 10;
 
 interface Invited {
   invitations?: Record<string, string>;
@@ -28,7 +26,7 @@ class Invite extends ResourceCommand {
   });
 
   emails = Option.Array('--email', {
-    description: `e-mail address to invite; may be given up to ${MOST_INVITED} times`,
+    description: `e-mail address to invite; may be given up to ${LIMITS.invitedAtOnce} times`,
     required: true,
   });
   group = Option.String('--group', { description: 'primary group to join after the invitation is accepted' });
@@ -37,7 +35,8 @@ class Invite extends ResourceCommand {
 
   protected async run(): Promise<number> {
     const { emails, group, terminal, format } = this;
-    if (emails.length > MOST_INVITED) throw new UsageError(`--email may be given ${MOST_INVITED} times at most`);
+    if (emails.length > LIMITS.invitedAtOnce)
+      throw new UsageError(`--email may be given ${LIMITS.invitedAtOnce} times at most`);
     const calls = await this.calls();
     const answer = await calls.act('-invite', { emails, ...(group !== undefined && { group }) });
     const { invitations = {}, errors = {} } = JSON.parse(answer) as Invited;

@@ -2,11 +2,12 @@ import { isUtf8 } from 'node:buffer';
 import { mkdtemp, readFile, rm, stat, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { LIMITS } from '../../contract/limits.js';
 import { escapeLine } from '../output/escape.js';
 import { CliError } from '../output/failures.js';
 
-/** More than twice of what the service takes as a body. */
-const LONGEST = 512 * 1024;
+/** Twice what the service takes as a body: comments do not count. */
+const LONGEST = 2 * LIMITS.bodyBytes;
 
 /** A text that is edited, in a file of mode 0600 in a folder of its own that nobody else may look into. */
 export class Draft {

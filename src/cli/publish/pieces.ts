@@ -1,5 +1,7 @@
+import { LIMITS } from '../../contract/limits.js';
+
 /** The longest piece: no request takes more, and a file without line ends must not fill the memory. */
-export const LARGEST_PIECE = 4 * 1024 * 1024;
+export const LARGEST_PIECE = LIMITS.bulkBytes / 2;
 
 /** One event's bytes in the input, and the line it begins on; or why there is none. */
 export interface Piece {

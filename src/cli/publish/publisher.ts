@@ -1,11 +1,12 @@
 import { type ApiClient, path, retryDelay } from '../../client/api-client.js';
 import { ApiError, type ErrorBody } from '../../client/errors.js';
+import { LIMITS } from '../../contract/limits.js';
 import { CliError } from '../output/failures.js';
 import { bulkLine, type Fault, type Item } from './items.js';
 
 /** The service takes twice as much; smaller requests are spread better and repeated cheaper. */
-const MOST_ITEMS = 500;
-const MOST_BYTES = 4 * 1024 * 1024;
+const MOST_ITEMS = LIMITS.bulkEvents / 2;
+const MOST_BYTES = LIMITS.bulkBytes / 2;
 const ATTEMPTS = 6;
 
 export type Outcome = { line: number; id: string; status: number } | { line: number; error: ErrorBody };

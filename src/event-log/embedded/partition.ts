@@ -8,6 +8,8 @@ import { RecentRecords } from './recent.js';
 const BATCH_RECORDS = 500;
 const BATCH_BYTES = 4 * 1024 * 1024;
 
+type Columns = [Row['offset'], Row['time'], Row['key'], Row['headers'], Row['value'], Row['crc']];
+
 interface Row {
   readonly offset: number;
   readonly time: number;
@@ -42,13 +44,17 @@ export function partitionTable(db: DatabaseSync, file: string, topic: Topic, par
   const last = db.prepare(`SELECT offset, time FROM ${table} ORDER BY offset DESC LIMIT 1`).get() as
     | Pick<Row, 'offset' | 'time'>
     | undefined;
+  // Reading takes a quarter less than with an object for each row (test/bench/control-start.ts).
+  select.setReturnArrays(true);
   let next = last ? last.offset + 1 : 0;
   let lastTime = last?.time ?? 0;
   const recent = new RecentRecords();
 
   function* rows(from: number): Generator<LogRecord> {
     let expected = from;
-    for (const row of select.iterate(from) as Iterable<unknown> as Iterable<Row>) {
+    for (const columns of select.iterate(from) as Iterable<unknown> as Iterable<Columns>) {
+      const [offset, time, key, headers, value, crc] = columns;
+      const row: Row = { offset, time, key, headers, value, crc };
       // Offsets are dense here, so a gap is a record that the file lost.
       if (row.offset !== expected) throw new CorruptRecord(`${place}: record ${expected} is missing`);
       if (!isWhole(row) || row.crc !== checksum(table, row))

@@ -1,9 +1,13 @@
-import { LEAST_DENIED_DAYS, MOST_RETENTION_DAYS } from '../shapes/auditctx.js';
+import { LIMITS } from '../../contract/limits.js';
 import { ref } from './documented.js';
 import { array, count, map, object, readBefore, text, time, uuid } from './parts.js';
 
-const deniedRetentionDays = { type: ['integer', 'null'], minimum: LEAST_DENIED_DAYS, maximum: MOST_RETENTION_DAYS };
-const retentionDays = { type: ['integer', 'null'], minimum: 1, maximum: MOST_RETENTION_DAYS };
+const deniedRetentionDays = {
+  type: ['integer', 'null'],
+  minimum: LIMITS.deniedRetentionDays,
+  maximum: LIMITS.retentionDays,
+};
+const retentionDays = { type: ['integer', 'null'], minimum: 1, maximum: LIMITS.retentionDays };
 
 /** What is published and what is read of it. `event` is the shape of a publication's members. */
 export function auditSchemas(event: Record<string, object>): Record<string, Record<string, unknown>> {

@@ -1,8 +1,9 @@
+import { LIMITS } from '../../contract/limits.js';
 import { ref } from './documented.js';
 import { shownKey } from './keys.js';
 import { array, list, object, patchedMap, patchedText, readBefore, resource, text, time, uuid } from './parts.js';
 
-const emailText = { type: 'string', format: 'email', maxLength: 254 };
+const emailText = { type: 'string', format: 'email', maxLength: LIMITS.email };
 
 /** Users, invitations and service accounts. */
 export function principalSchemas(): Record<string, Record<string, unknown>> {

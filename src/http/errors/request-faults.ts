@@ -1,6 +1,7 @@
 import { isUtf8 } from 'node:buffer';
 import type { FastifyRequest } from 'fastify';
 import { ControlError, type FieldFault, validationFailed } from '../../contract/errors.js';
+import { LIMITS } from '../../contract/limits.js';
 import { CONTEXT_NAME_PATTERN, SERVICE_CONTEXT } from '../../model/audit-event.js';
 import { characters } from '../json/characters.js';
 import { exactNumbers, type JsonDocument } from '../json/parse.js';
@@ -106,5 +107,6 @@ function inUtf8(value: string): string {
 
 export function idempotencyKeyFault(key: unknown): string | undefined {
   if (typeof key !== 'string') return 'must be a string';
-  return key !== '' && characters(key) <= 255 ? undefined : 'must have 1 to 255 characters';
+  const isSound = key !== '' && characters(key) <= LIMITS.idempotencyKey;
+  return isSound ? undefined : `must have 1 to ${LIMITS.idempotencyKey} characters`;
 }

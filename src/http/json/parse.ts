@@ -1,10 +1,8 @@
 import { isUtf8 } from 'node:buffer';
 import { ControlError, validationFailed } from '../../contract/errors.js';
 import { COLON, COMMA, END, JsonTokens, OPEN_ARRAY, OPEN_OBJECT, QUOTE, WORD } from '../../contract/json-tokens.js';
+import { LIMITS } from '../../contract/limits.js';
 import { escapePointer } from './pointer.js';
-
-/** How deep a body may nest; the outermost value is at depth 1. */
-export const MAX_DEPTH = 32;
 
 /** A parsed body. */
 export interface JsonDocument {
@@ -28,7 +26,7 @@ interface Scan {
  * lone surrogates, bounded depth, and numbers as they were written. Throws `malformed_json`, or `validation_failed`
  * with the places.
  */
-export function parseJson(bytes: Buffer, maxDepth = MAX_DEPTH): JsonDocument {
+export function parseJson(bytes: Buffer, maxDepth: number = LIMITS.depth): JsonDocument {
   if (!isUtf8(bytes)) throw new ControlError('malformed_json', 'the body is not UTF-8');
   const { depth, members, hasLongNumber, hasEscape } = scan(bytes);
   if (depth > maxDepth) throw tooDeep(depth, maxDepth);

@@ -1,9 +1,8 @@
 import { RE2JSException, RE2Set } from 're2js';
 import type { FieldFault } from '../../contract/errors.js';
+import { LIMITS } from '../../contract/limits.js';
 import { characters } from '../json/characters.js';
 import { estimate } from './estimate.js';
-
-export const MOST_REGEX_CHARACTERS = 1024;
 
 /** Of the program of one expression: whoever routes by it has to run it. */
 const MOST_INSTRUCTIONS = 10_000;
@@ -34,7 +33,8 @@ export class RegexCheck {
   }
 
   private check(regex: string): string | undefined {
-    if (characters(regex) > MOST_REGEX_CHARACTERS) return `may have at most ${MOST_REGEX_CHARACTERS} characters`;
+    const { regex: most } = LIMITS.domain;
+    if (characters(regex) > most) return `may have at most ${most} characters`;
     const { instructions, work } = estimate(regex);
     if (instructions > MOST_INSTRUCTIONS || work > MOST_WORK) {
       return 'is too large: use smaller counted repetitions, and fewer Unicode classes';

@@ -3,6 +3,7 @@ import { CommandBus } from '@nestjs/cqrs';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { PublishAuditEvents, type Published, type PublishItem } from '../../commands/audit-publish.js';
 import { ControlError, validationFailed } from '../../contract/errors.js';
+import { LIMITS } from '../../contract/limits.js';
 import type { SentAuditEvent } from '../../model/audit-event.js';
 import type { Clock } from '../../platform/clock.js';
 import { CLOCK } from '../../platform/clock.js';
@@ -14,7 +15,6 @@ import { Documented, ref } from '../answers/documented.js';
 import { publicationOf, standingOf } from '../caller.js';
 import { errorBody } from '../errors/body.js';
 import { checkContext, checkIdempotencyKey, checkQuery, isDocument } from '../errors/request-faults.js';
-import { BULK_BYTES, EVENT_BYTES } from '../server/server.js';
 import { AuditPublishDto } from '../shapes/audit-list.js';
 import { type BulkBody, type BulkItem, bulkItems } from '../shapes/bulk-items.js';
 import { compileShape } from '../shapes/compiled.js';
@@ -40,7 +40,7 @@ export class AuditPublishController {
   ) {}
 
   @Post()
-  @Guarded(onOne('auditctx', 'writeAudit'), { maxBytes: EVENT_BYTES })
+  @Guarded(onOne('auditctx', 'writeAudit'), { maxBytes: LIMITS.bodyBytes })
   @Documented({
     summary: 'Publish an audit event',
     path: CONTEXT_PATH,
@@ -76,7 +76,7 @@ export class AuditPublishController {
 
   /** Takes each item on its own: those with faults are named, the others are recorded. */
   @Post('-bulk')
-  @Guarded(onOne('auditctx', 'writeAudit'), { maxBytes: BULK_BYTES, unparsed: true })
+  @Guarded(onOne('auditctx', 'writeAudit'), { maxBytes: LIMITS.bulkBytes, unparsed: true })
   @Documented({
     summary: 'Publish up to 1,000 audit events; a result for each',
     path: CONTEXT_PATH,

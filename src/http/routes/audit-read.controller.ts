@@ -2,6 +2,7 @@ import { Controller, Get, Req, Res } from '@nestjs/common';
 import { QueryBus } from '@nestjs/cqrs';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { type FieldFault, validationFailed } from '../../contract/errors.js';
+import { LIMITS } from '../../contract/limits.js';
 import { GetAuditEvent } from '../../queries/audit-get.js';
 import { type AuditFilters, type AuditPage, ListAuditEvents } from '../../queries/audit-list.js';
 import { Guarded, onSome } from '../access.js';
@@ -86,7 +87,16 @@ export class AuditReadController {
     const { org } = request.params as { org: string };
     const parameters = checkQuery<AuditListDto>(listFaults, request);
     checkTogether(parameters, fixed);
-    const { fromEvent, toEvent, order = 'newest', page, pageSize = '50', cursor, last, ...given } = parameters;
+    const {
+      fromEvent,
+      toEvent,
+      order = 'newest',
+      page,
+      pageSize = String(LIMITS.page.usual),
+      cursor,
+      last,
+      ...given
+    } = parameters;
     const found = await this.queries.execute(
       new ListAuditEvents(
         org,

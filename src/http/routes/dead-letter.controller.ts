@@ -4,6 +4,7 @@ import type { FastifyReply, FastifyRequest } from 'fastify';
 import { type DeadLetterPage, ListDeadLetters, type ListedLetter } from '../../commands/dead-letter-list.js';
 import { ReplayDeadLetters } from '../../commands/dead-letter-replay.js';
 import { validationFailed } from '../../contract/errors.js';
+import { LIMITS } from '../../contract/limits.js';
 import { isoTime } from '../../platform/clock.js';
 import { Guarded } from '../access.js';
 import { Documented } from '../answers/documented.js';
@@ -17,7 +18,7 @@ import { DeadLetterListDto, ReplayDto } from '../shapes/upkeep.js';
 const listFaults = compileShape(DeadLetterListDto);
 const replayFaults = compileShape(ReplayDto);
 
-const PAGE_SIZE = '50';
+const PAGE_SIZE = String(LIMITS.page.usual);
 
 /** Records that are in the log and can never be indexed as they are, of all organizations. */
 @Controller('-dead-letters')

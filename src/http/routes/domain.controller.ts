@@ -2,6 +2,7 @@ import { Controller, Delete, Get, Patch, Post, Put, Req, Res } from '@nestjs/com
 import { CommandBus, QueryBus } from '@nestjs/cqrs';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { CreateDomain, DeleteDomain, EditDomain } from '../../commands/domain.js';
+import { LIMITS } from '../../contract/limits.js';
 import { ControlState } from '../../control/state.js';
 import type { DomainDocument } from '../../model/domain.js';
 import { completedSpec, type SentDomainSpec } from '../../model/domain-spec.js';
@@ -27,12 +28,9 @@ import { ResourceListDto } from '../shapes/resource.js';
 
 const REF_PATH = { ...ORG_PATH, ref: 'name of the domain' };
 
-/** Of descriptions; the longest names are longer. */
-const DESCRIPTION_LENGTH = 250;
-
-/** The description defaults to the name. */
+/** The description defaults to the name, which may be longer than a description. */
 function completed(name: string, document: DomainDto): DomainDocument {
-  const { description = name.slice(0, DESCRIPTION_LENGTH), tags = {}, spec } = document;
+  const { description = name.slice(0, LIMITS.description), tags = {}, spec } = document;
   return { description, tags, spec: completedSpec(spec as SentDomainSpec) };
 }
 

@@ -3,6 +3,7 @@ import { CommandBus, QueryBus } from '@nestjs/cqrs';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { AcceptInvitation, InviteUsers, RevokeInvitation } from '../../commands/invitation.js';
 import { ControlError, type FieldFault } from '../../contract/errors.js';
+import { LIMITS } from '../../contract/limits.js';
 import { ControlState } from '../../control/state.js';
 import { Guarded, onAll } from '../access.js';
 import { Documented } from '../answers/documented.js';
@@ -19,7 +20,7 @@ import {
   type RefPath,
 } from '../resources.js';
 import { compileShape } from '../shapes/compiled.js';
-import { AcceptInvitationDto, InviteUsersDto, MOST_INVITED } from '../shapes/invitation.js';
+import { AcceptInvitationDto, InviteUsersDto } from '../shapes/invitation.js';
 import { ResourceListDto } from '../shapes/resource.js';
 
 const REF_PATH = { ...ORG_PATH, ref: 'id of the invitation' };
@@ -35,7 +36,9 @@ const inviteFaults = (body: unknown): FieldFault[] => {
 const acceptFaults = compileShape(AcceptInvitationDto);
 
 function repeatedAddresses(emails: readonly unknown[]): FieldFault[] {
-  const known = emails.slice(0, MOST_INVITED).map((email) => (typeof email === 'string' ? email.toLowerCase() : email));
+  const known = emails
+    .slice(0, LIMITS.invitedAtOnce)
+    .map((email) => (typeof email === 'string' ? email.toLowerCase() : email));
   return known.flatMap((email, index) => {
     const first = known.indexOf(email);
     return first === index ? [] : [{ pointer: `/emails/${index}`, reason: `repeats /emails/${first}; remove it` }];

@@ -72,7 +72,7 @@ export class OpenApiController {
 /** The document as it is committed: the check that it is what the routes say is made before a change is taken. */
 const committedDocument = once(() => readFileSync(new URL('../../../docs/openapi.json', import.meta.url), 'utf8'));
 
-/** The build copies the files of the page beside the program (`src/tools/page-files.ts`). */
+/** The build copies the files of the page beside the program (`scripts/build.ts`). */
 function pageFile(name: string): string {
   return readFileSync(new URL(`../../../dist/swagger-ui/${name}`, import.meta.url), 'utf8');
 }

@@ -2,6 +2,7 @@ import { applyDecorators, Controller, Get, Req, Res } from '@nestjs/common';
 import { QueryBus } from '@nestjs/cqrs';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { validationFailed } from '../../contract/errors.js';
+import { LIMITS } from '../../contract/limits.js';
 import { linkTo } from '../../contract/links.js';
 import { GetEventLog, type LoggedKind } from '../../queries/resource-history.js';
 import { Guarded, onOne } from '../access.js';
@@ -16,7 +17,7 @@ import { EventLogDto } from '../shapes/resource-history.js';
 
 const logFaults = compileShape(EventLogDto);
 
-const PAGE_SIZE = '50';
+const PAGE_SIZE = String(LIMITS.page.usual);
 
 function EventLogOf(kind: LoggedKind, what: string): MethodDecorator {
   const named = kind === 'user' ? 'e-mail address' : 'name';

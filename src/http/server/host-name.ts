@@ -1,7 +1,5 @@
 import { domainToASCII, domainToUnicode } from 'node:url';
-
-export const LONGEST_HOST_NAME = 253;
-const LONGEST_LABEL = 63;
+import { LIMITS } from '../../contract/limits.js';
 
 /**
  * What keeps a text from being the name of a domain: a fully qualified host name (RFC 1123) in lower case, without the
@@ -25,7 +23,7 @@ export function hostNameFault(name: string): string | undefined {
 
 function labelFault(label: string): string | undefined {
   if (label === '') return 'may not have an empty label';
-  if (label.length > LONGEST_LABEL) return `may have labels of at most ${LONGEST_LABEL} characters`;
+  if (label.length > LIMITS.hostLabel) return `may have labels of at most ${LIMITS.hostLabel} characters`;
   if (!/^[a-z0-9-]+$/.test(label)) return 'may have letters, digits and hyphens only in its labels';
   if (label.startsWith('-') || label.endsWith('-')) return 'may not have labels that begin or end with a hyphen';
   if (label.startsWith('xn--') && !isALabel(label)) return `has the label ${label}, which is not a valid A-label`;

@@ -10,6 +10,7 @@ import {
 } from 'fastify';
 import type { Logger } from 'pino';
 import { ControlError } from '../../contract/errors.js';
+import { LIMITS } from '../../contract/limits.js';
 import type { Config } from '../../platform/config/config.js';
 import type { Ids } from '../../platform/ids.js';
 import { type AccessCheck, requireAccess } from '../access.js';
@@ -27,9 +28,6 @@ declare module 'fastify' {
     endsConnection: boolean;
   }
 }
-
-export const EVENT_BYTES = 256 * 1024;
-export const BULK_BYTES = 8 * 1024 * 1024;
 
 /** A name of 1,024 characters of four bytes each, percent-encoded, and some filters beside it. */
 const MAX_HEADER_BYTES = 64 * 1024;
@@ -61,7 +59,7 @@ export function fastifyAdapter(config: Config, logger: Logger, ids: Ids, errors:
     return503OnClosing: false,
     clientErrorHandler: (error, socket) => refuseUnparsed(error, socket, ids),
     keepAliveTimeout: 75_000,
-    bodyLimit: EVENT_BYTES,
+    bodyLimit: LIMITS.bodyBytes,
     ...(config.tls ? { https: { ...NODE_OPTIONS, ...secureOptions(config.tls) } } : { http: NODE_OPTIONS }),
     routerOptions: { maxParamLength: MAX_PARAM_LENGTH },
     frameworkErrors: (error, request, reply) => errors.send(error, request, reply),

@@ -1,9 +1,9 @@
 import { IsObject } from 'class-validator';
+import { LIMITS } from '../../contract/limits.js';
 import { IsInstant, IsShape, IsText, Optional, Satisfies } from './shape.js';
 
-/** What lists filter by: kept short enough for every index. */
-const FILTERABLE = { max: 1024 };
-const NAMING = { max: 1024, format: 'no-control-characters' };
+const FILTERABLE = { max: LIMITS.text };
+const NAMING = { max: LIMITS.text, format: 'no-control-characters' };
 
 export class AuditResourceDto {
   @Optional() @IsText(NAMING) id?: string;

@@ -1,15 +1,13 @@
 import type { PublishItem } from '../../commands/audit-publish.js';
 import { ControlError, type FieldFault, validationFailed } from '../../contract/errors.js';
 import { skipSpace } from '../../contract/json-tokens.js';
+import { LIMITS } from '../../contract/limits.js';
 import type { SentAuditEvent } from '../../model/audit-event.js';
 import { eachInSteps, type Steps } from '../../platform/turns.js';
 import { idempotencyKeyFault } from '../errors/request-faults.js';
 import { arrayItems } from '../json/array.js';
-import { MAX_DEPTH, parseJson, tooDeep } from '../json/parse.js';
-import { EVENT_BYTES } from '../server/server.js';
+import { parseJson, tooDeep } from '../json/parse.js';
 import { eventFaults } from './event-check.js';
-
-const BULK_ITEMS = 1_000;
 
 /** White space that is passed over in one step. */
 const BLANK_BYTES = 256 * 1024;
@@ -29,10 +27,11 @@ export interface BulkBody {
  * is parsed, for one that has too many.
  */
 export function* bulkItems({ type, bytes }: BulkBody, now: number): Steps<BulkItem[]> {
-  const texts = type === 'json' ? arrayItems(bytes, BULK_ITEMS + 1) : yield* linesOf(bytes, BULK_ITEMS + 1);
+  const texts =
+    type === 'json' ? arrayItems(bytes, LIMITS.bulkEvents + 1) : yield* linesOf(bytes, LIMITS.bulkEvents + 1);
   if (!texts) {
     // Why it is no JSON is told of what a person may have written.
-    if (bytes.length <= EVENT_BYTES) parseJson(bytes);
+    if (bytes.length <= LIMITS.bodyBytes) parseJson(bytes);
     throw validationFailed([{ pointer: '', reason: 'must be an array of events' }]);
   }
   checkCount(texts.length);
@@ -58,8 +57,8 @@ function* linesOf(bytes: Buffer, most: number): Steps<Buffer[]> {
 }
 
 function checkCount(count: number): void {
-  if (count > BULK_ITEMS)
-    throw new ControlError('payload_too_large', `a bulk may have at most ${BULK_ITEMS} events; this has more`);
+  if (count > LIMITS.bulkEvents)
+    throw new ControlError('payload_too_large', `a bulk may have at most ${LIMITS.bulkEvents} events; this has more`);
   if (count === 0) throw validationFailed([{ pointer: '', reason: 'has no events' }]);
 }
 
@@ -73,16 +72,16 @@ function tried(make: () => PublishItem): BulkItem {
 }
 
 function itemOf(text: Buffer, now: number): PublishItem {
-  if (text.length > EVENT_BYTES) {
+  if (text.length > LIMITS.bodyBytes) {
     throw new ControlError(
       'payload_too_large',
-      `an event may have at most ${EVENT_BYTES} bytes; this has ${text.length}`,
+      `an event may have at most ${LIMITS.bodyBytes} bytes; this has ${text.length}`,
     );
   }
   // The wrapping takes a level of its own: what can be published alone can be published in bulk.
-  const { value, exact, depth } = parseJson(text, MAX_DEPTH + 1);
+  const { value, exact, depth } = parseJson(text, LIMITS.depth + 1);
   if (!isWrapped(value)) {
-    if (depth > MAX_DEPTH) throw tooDeep(depth, MAX_DEPTH);
+    if (depth > LIMITS.depth) throw tooDeep(depth, LIMITS.depth);
     return { event: soundEvent(value, exact, now, '') };
   }
   const { idempotencyKey, event, ...unknown } = value;

@@ -2,11 +2,9 @@ import { Ajv, type ErrorObject, type ValidateFunction } from 'ajv';
 import { defaultMetadataStorage } from 'class-transformer/cjs/storage.js';
 import { validationMetadatasToSchemas } from 'class-validator-jsonschema';
 import type { FieldFault } from '../../contract/errors.js';
+import { LIMITS } from '../../contract/limits.js';
 import { escapePointer } from '../json/pointer.js';
 import { CONVERTERS, FORMATS } from './shape.js';
-
-/** More faults than these help nobody. */
-const MOST_FAULTS = 100;
 
 /**
  * Compiles a shape, when the first value comes, into a function that answers all faults of a value; none for a value of
@@ -43,7 +41,7 @@ function compile(shape: new () => object): ValidateFunction {
 
 function faultsOf(errors: readonly ErrorObject[]): FieldFault[] {
   const faults = new Map<string, FieldFault>();
-  for (const error of errors.slice(0, MOST_FAULTS)) {
+  for (const error of errors.slice(0, LIMITS.faults)) {
     const fault = faultOf(error);
     if (fault) faults.set(`${fault.pointer} ${fault.reason}`, fault);
   }
@@ -82,7 +80,10 @@ function faultOf({ instancePath: pointer, keyword, params, schemaPath }: ErrorOb
     case 'maxProperties':
       return { pointer, reason: `may have at most ${params.limit} members` };
     case 'propertyNames':
-      return { pointer, reason: `the name ${JSON.stringify(params.propertyName)} must have 1 to 128 characters` };
+      return {
+        pointer,
+        reason: `the name ${JSON.stringify(params.propertyName)} must have 1 to ${LIMITS.tagName} characters`,
+      };
     // The branch that was taken tells what is wrong.
     case 'if':
       return undefined;

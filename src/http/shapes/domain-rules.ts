@@ -1,4 +1,5 @@
 import type { FieldFault } from '../../contract/errors.js';
+import { LIMITS } from '../../contract/limits.js';
 import { isObject } from '../json/merge-patch.js';
 import { escapePointer } from '../json/pointer.js';
 import { type RegexCheck, regexFaults } from '../regex/regex.js';
@@ -6,9 +7,6 @@ import { hostNameFault } from '../server/host-name.js';
 import { compileShape } from './compiled.js';
 import { CreateDomainDto, DomainDto } from './domain.js';
 import { FORMATS } from './shape.js';
-
-/** More faults than these help nobody. */
-const MOST_FAULTS = 100;
 
 const shapeFaults = compileShape(DomainDto);
 const createShapeFaults = compileShape(CreateDomainDto);
@@ -80,5 +78,5 @@ function items(value: unknown): readonly unknown[] {
 
 function distinct(faults: readonly FieldFault[]): FieldFault[] {
   const byText = new Map(faults.map((fault) => [`${fault.pointer} ${fault.reason}`, fault]));
-  return [...byText.values()].slice(0, MOST_FAULTS);
+  return [...byText.values()].slice(0, LIMITS.faults);
 }

@@ -1,37 +1,31 @@
 import { IsBoolean, IsIn, IsInt, Max, Min } from 'class-validator';
 import { JSONSchema } from 'class-validator-jsonschema';
-import {
-  CHALLENGE_TYPES,
-  CIPHERS,
-  DNS_MODES,
-  MOST_PORTS,
-  MOST_ROUTES,
-  PROTOCOLS,
-  TLS_VERSIONS,
-} from '../../model/domain-spec.js';
-import { MOST_REGEX_CHARACTERS } from '../regex/regex.js';
-import { LONGEST_HOST_NAME } from '../server/host-name.js';
+import { LIMITS } from '../../contract/limits.js';
+import { CHALLENGE_TYPES, CIPHERS, DNS_MODES, PROTOCOLS, TLS_VERSIONS } from '../../model/domain-spec.js';
 import { DescribedDto } from './resource.js';
 import { IsShape, IsShapes, IsText, IsTextMap, IsTexts, Optional, Satisfies } from './shape.js';
 
-const LINK = { max: 1024, format: 'platform-link' };
-const PATH = { max: 1024, pattern: '^/', format: 'no-control-characters' };
-const HOST_PREFIX = { min: 1, max: LONGEST_HOST_NAME, pattern: '^[A-Za-z0-9_.*-]+$' };
-const REGEX = { min: 1, max: MOST_REGEX_CHARACTERS };
-const TOKENS = { max: 100, maxLength: 128, format: 'http-token' };
+const LINK = { max: LIMITS.text, format: 'platform-link' };
+const PATH = { max: LIMITS.text, pattern: '^/', format: 'no-control-characters' };
+const HOST_PREFIX = { min: 1, max: LIMITS.hostName, pattern: '^[A-Za-z0-9_.*-]+$' };
+const REGEX = { min: 1, max: LIMITS.domain.regex };
+const TOKENS = { max: LIMITS.domain.corsNames, maxLength: 128, format: 'http-token' };
 const CIPHER = { enum: [...CIPHERS] };
-const MOST_SUITES = 32;
 /** Names of cipher suites, or arrays of such names: both shapes are in use. */
 const CIPHER_SUITES = {
   type: 'array',
   minItems: 1,
-  maxItems: MOST_SUITES,
-  // biome-ignore lint/suspicious/noThenProperty: a keyword of JSON Schema; nothing awaits it.
-  items: { if: { type: 'array' }, then: { minItems: 1, maxItems: MOST_SUITES, items: CIPHER }, else: CIPHER },
+  maxItems: LIMITS.domain.cipherSuites,
+  items: {
+    if: { type: 'array' },
+    // biome-ignore lint/suspicious/noThenProperty: a keyword of JSON Schema; nothing awaits it.
+    then: { minItems: 1, maxItems: LIMITS.domain.cipherSuites, items: CIPHER },
+    else: CIPHER,
+  },
 };
 
 export class DomainHeaderSetDto {
-  @Optional() @IsTextMap({ max: 50 }) set?: Record<string, string>;
+  @Optional() @IsTextMap({ max: LIMITS.domain.headers }) set?: Record<string, string>;
 }
 
 export class DomainHeadersDto {
@@ -56,7 +50,7 @@ export class DomainRouteDto {
 
 @JSONSchema({ description: 'Needs `exact` or `regex` (of RE2); where both are there, `exact` prevails.' })
 export class DomainOriginDto {
-  @Optional() @IsText({ min: 1, max: 1024, format: 'no-control-characters' }) exact?: string;
+  @Optional() @IsText({ min: 1, max: LIMITS.text, format: 'no-control-characters' }) exact?: string;
   @Optional() @IsText(REGEX) regex?: string;
 }
 
@@ -65,7 +59,7 @@ export class DomainOriginDto {
     'Cross-origin requests. Methods are kept in upper case; `maxAge` is a duration as Go writes it, such as `1h30m`, and `24h` unless given.',
 })
 export class DomainCorsDto {
-  @Optional() @IsShapes(() => DomainOriginDto, { max: 100 }) allowOrigins?: DomainOriginDto[];
+  @Optional() @IsShapes(() => DomainOriginDto, { max: LIMITS.domain.origins }) allowOrigins?: DomainOriginDto[];
   @Optional() @IsTexts(TOKENS) allowMethods?: string[];
   @Optional() @IsTexts(TOKENS) allowHeaders?: string[];
   @Optional() @IsTexts(TOKENS) exposeHeaders?: string[];
@@ -94,7 +88,7 @@ export class DomainTlsDto {
 export class DomainPortDto {
   @IsInt() @Min(1) @Max(65_535) number!: number;
   @Optional() @IsIn(PROTOCOLS) protocol?: (typeof PROTOCOLS)[number];
-  @Optional() @IsShapes(() => DomainRouteDto, { max: MOST_ROUTES }) routes?: DomainRouteDto[];
+  @Optional() @IsShapes(() => DomainRouteDto, { max: LIMITS.domain.routes }) routes?: DomainRouteDto[];
   @Optional() @IsShape(() => DomainCorsDto) cors?: DomainCorsDto;
   @Optional() @IsShape(() => DomainTlsDto) tls?: DomainTlsDto;
 }
@@ -110,7 +104,7 @@ export class DomainSpecDto {
   @Optional() @IsIn(CHALLENGE_TYPES) certChallengeType?: (typeof CHALLENGE_TYPES)[number];
   @Optional() @IsBoolean() acceptAllHosts?: boolean;
   @Optional() @IsBoolean() acceptAllSubdomains?: boolean;
-  @Optional() @IsShapes(() => DomainPortDto, { max: MOST_PORTS }) ports?: DomainPortDto[];
+  @Optional() @IsShapes(() => DomainPortDto, { max: LIMITS.domain.ports }) ports?: DomainPortDto[];
 }
 
 /** What a domain is: the body of a replacement, and of a patch once it is merged. */
@@ -123,5 +117,5 @@ export class DomainDto extends DescribedDto {
     'The name is a fully qualified host name in lower case, its labels in other scripts as A-labels, without wildcard. It is unique over the whole service.',
 })
 export class CreateDomainDto extends DomainDto {
-  @IsText({ min: 1, max: LONGEST_HOST_NAME }) name!: string;
+  @IsText({ min: 1, max: LIMITS.hostName }) name!: string;
 }

@@ -1,4 +1,5 @@
 import type { FieldFault } from '../../contract/errors.js';
+import { LIMITS } from '../../contract/limits.js';
 import type { SentAuditEvent } from '../../model/audit-event.js';
 import { parseInstant } from '../../model/instant.js';
 import { unkeptNumber } from '../errors/request-faults.js';
@@ -12,9 +13,6 @@ const AHEAD_MS = 5 * 60 * 1000;
 /** Where a client's own JSON goes, which is kept as it is. */
 const FREE_FORM = ['/resource/data/', '/context/data/', '/subject/claims/', '/subject/data/', '/action/data/'];
 
-/** More faults than these help nobody. */
-const MOST_FAULTS = 100;
-
 const shapeFaults = compileShape(AuditEventDto);
 
 /** All faults of an event as it was sent; none for one that can be recorded. `exact`: it may have exact numbers. */
@@ -25,7 +23,7 @@ export function eventFaults(value: unknown, exact: boolean, now: number): FieldF
     // An exact number stands as an object; where one belongs, the shape would complain of that object's own members.
     const others = new Set(outside);
     faults = faults.filter(({ pointer }) => !others.has(pointer.replace(/\/rawJSON$/, '')));
-    faults.push(...outside.slice(0, MOST_FAULTS).map(unkeptNumber));
+    faults.push(...outside.slice(0, LIMITS.faults).map(unkeptNumber));
   }
   const time = (value as Partial<SentAuditEvent> | null)?.eventTime;
   const ms = typeof time === 'string' ? parseInstant(time) : undefined;

@@ -1,8 +1,8 @@
 import { IsIn } from 'class-validator';
 import { JSONSchema } from 'class-validator-jsonschema';
-import { NAME_PATTERN } from '../../model/resource.js';
+import { LIMITS } from '../../contract/limits.js';
 import { DescribedDto, QuerySpecDto } from './resource.js';
-import { IsShape, IsText, IsTexts, Optional } from './shape.js';
+import { IsName, IsShape, IsTexts, Optional } from './shape.js';
 
 @JSONSchema({
   description:
@@ -16,10 +16,10 @@ export class MemberQueryDto {
 
 /** What a group is: the body of a replacement, and of a patch once it is merged. */
 export class GroupDto extends DescribedDto {
-  @Optional() @IsTexts({ max: 200, maxLength: 1024 }) memberLinks?: string[];
+  @Optional() @IsTexts({ max: LIMITS.members, maxLength: LIMITS.text }) memberLinks?: string[];
   @Optional() @IsShape(() => MemberQueryDto) memberQuery?: MemberQueryDto;
 }
 
 export class CreateGroupDto extends GroupDto {
-  @IsText({ min: 2, max: 63, pattern: NAME_PATTERN }) name!: string;
+  @IsName() name!: string;
 }

@@ -1,7 +1,7 @@
-import { IsInstant, IsText, Optional } from './shape.js';
+import { IsDescription, IsInstant, IsText, Optional } from './shape.js';
 
 export class AddKeyDto {
-  @IsText({ max: 250, format: 'trimmed' }) description!: string;
+  @IsDescription() description!: string;
   @Optional() @IsInstant() expires?: string;
 }
 

@@ -1,8 +1,7 @@
-import { NAME_PATTERN } from '../../model/resource.js';
-import { IsTags, IsText, Optional } from './shape.js';
+import { IsDescription, IsName, IsTags, Optional } from './shape.js';
 
 export class CreateOrgDto {
-  @IsText({ min: 2, max: 63, pattern: NAME_PATTERN }) name!: string;
-  @Optional() @IsText({ max: 250, format: 'trimmed' }) description?: string;
+  @IsName() name!: string;
+  @Optional() @IsDescription() description?: string;
   @Optional() @IsTags() tags?: Record<string, string>;
 }

@@ -1,23 +1,24 @@
 import { IsIn } from 'class-validator';
+import { LIMITS } from '../../contract/limits.js';
 import { TARGET_KINDS } from '../../model/permission.js';
-import { MOST_BINDINGS, MOST_LINKS, MOST_PERMISSIONS } from '../../model/policy.js';
-import { NAME_PATTERN } from '../../model/resource.js';
 import { DescribedDto } from './resource.js';
-import { IsInstant, IsShapes, IsText, IsTexts, Optional } from './shape.js';
+import { IsInstant, IsName, IsShapes, IsTexts, Optional } from './shape.js';
+
+const LINKS = { max: LIMITS.policy.links, maxLength: LIMITS.text };
 
 class BindingDto {
-  @IsTexts({ max: MOST_PERMISSIONS, maxLength: 64 }) permissions!: string[];
-  @IsTexts({ max: MOST_LINKS, maxLength: 1024 }) principalLinks!: string[];
+  @IsTexts({ max: LIMITS.policy.permissions, maxLength: 64 }) permissions!: string[];
+  @IsTexts(LINKS) principalLinks!: string[];
 }
 
 class PolicyRulesDto extends DescribedDto {
   @Optional() @IsIn(['all']) target?: 'all';
-  @Optional() @IsTexts({ max: MOST_LINKS, maxLength: 1024 }) targetLinks?: string[];
-  @Optional() @IsShapes(() => BindingDto, { max: MOST_BINDINGS }) bindings?: BindingDto[];
+  @Optional() @IsTexts(LINKS) targetLinks?: string[];
+  @Optional() @IsShapes(() => BindingDto, { max: LIMITS.policy.bindings }) bindings?: BindingDto[];
 }
 
 export class CreatePolicyDto extends PolicyRulesDto {
-  @IsText({ min: 2, max: 63, pattern: NAME_PATTERN }) name!: string;
+  @IsName() name!: string;
   @IsIn(TARGET_KINDS) targetKind!: (typeof TARGET_KINDS)[number];
 }
 

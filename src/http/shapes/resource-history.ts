@@ -1,4 +1,5 @@
-import { IsInstant, IsText, Optional } from './shape.js';
+import { PAGE_SIZE_PATTERN } from '../../contract/limits.js';
+import { IsCursor, IsInstant, IsText, Optional } from './shape.js';
 
 /** The query parameters of an event log, as text. */
 export class EventLogDto {
@@ -6,6 +7,6 @@ export class EventLogDto {
   @Optional() @IsInstant() fromEvent?: string;
   @Optional() @IsInstant() toEvent?: string;
   @Optional() @IsText({ pattern: '^[1-9][0-9]{0,8}$' }) page?: string;
-  @Optional() @IsText({ pattern: '^([1-9][0-9]{0,2}|1000)$' }) pageSize?: string;
-  @Optional() @IsText({ min: 1, max: 16_384 }) cursor?: string;
+  @Optional() @IsText({ pattern: PAGE_SIZE_PATTERN }) pageSize?: string;
+  @Optional() @IsCursor() cursor?: string;
 }

@@ -1,17 +1,18 @@
 import { IsArray, IsIn } from 'class-validator';
 import { JSONSchema } from 'class-validator-jsonschema';
+import { LIMITS, PAGE_SIZE_PATTERN } from '../../contract/limits.js';
 import { OPERATORS } from '../../model/query.js';
-import { IsScalar, IsShape, IsShapes, IsTags, IsText, Optional } from './shape.js';
+import { IsCursor, IsDescription, IsScalar, IsShape, IsShapes, IsTags, IsText, Optional } from './shape.js';
 
 /** The query parameters of a list of resources, as text. */
 export class ResourceListDto {
-  @Optional() @IsText({ pattern: '^([1-9][0-9]{0,2}|1000)$' }) limit?: string;
-  @Optional() @IsText({ min: 1, max: 16_384 }) cursor?: string;
+  @Optional() @IsText({ pattern: PAGE_SIZE_PATTERN }) limit?: string;
+  @Optional() @IsCursor() cursor?: string;
 }
 
 /** What every resource may be described by. */
 export class DescribedDto {
-  @Optional() @IsText({ max: 250, format: 'trimmed' }) description?: string;
+  @Optional() @IsDescription() description?: string;
   @Optional() @IsTags() tags?: Record<string, string>;
 }
 
@@ -22,7 +23,7 @@ export class DescribedDto {
 export class TermDto {
   @Optional() @IsIn(OPERATORS) op?: (typeof OPERATORS)[number];
   @Optional() @IsText({ min: 1, max: 256 }) property?: string;
-  @Optional() @IsText({ min: 1, max: 128 }) tag?: string;
+  @Optional() @IsText({ min: 1, max: LIMITS.tagName }) tag?: string;
   @Optional() @IsText({ min: 1, max: 64 }) rel?: string;
   @Optional() @IsScalar() value?: string | number | boolean;
 }
@@ -35,7 +36,7 @@ export class SortDto {
 
 export class QuerySpecDto {
   @Optional() @IsIn(['all', 'any', 'none']) match?: 'all' | 'any' | 'none';
-  @Optional() @IsShapes(() => TermDto, { max: 50 }) terms?: TermDto[];
+  @Optional() @IsShapes(() => TermDto, { max: LIMITS.queryTerms }) terms?: TermDto[];
   @Optional() @IsShape(() => SortDto) sort?: SortDto;
 }
 

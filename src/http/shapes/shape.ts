@@ -17,8 +17,10 @@ import {
   type ValidationOptions,
 } from 'class-validator';
 import type { validationMetadatasToSchemas } from 'class-validator-jsonschema';
+import { LIMITS } from '../../contract/limits.js';
 import { isDuration, isPlatformLink } from '../../model/domain-spec.js';
 import { parseInstant } from '../../model/instant.js';
+import { NAME_PATTERN } from '../../model/resource.js';
 
 /*
  * The decorators that shapes are made of, beside those that they take from class-validator as they are. `compiled.ts` turns
@@ -64,6 +66,16 @@ export function IsText({ min = 0, max, pattern, format }: TextRule = {}): Proper
   );
 }
 
+/** Of a group, a service account, a policy or an organization. */
+export const IsName = (): PropertyDecorator => IsText({ ...LIMITS.name, pattern: NAME_PATTERN });
+
+/** Of people. */
+export const IsFullName = (): PropertyDecorator => IsText({ min: 1, max: LIMITS.fullName, format: 'line' });
+
+export const IsDescription = (): PropertyDecorator => IsText({ max: LIMITS.description, format: 'trimmed' });
+
+export const IsCursor = (): PropertyDecorator => IsText({ min: 1, max: LIMITS.cursor });
+
 /** ISO 8601 to the millisecond; see `model/instant.ts`. */
 export const IsInstant = (): PropertyDecorator => IsText({ format: 'instant' });
 
@@ -103,15 +115,16 @@ export const IsTextMap = ({ max }: { max: number }): PropertyDecorator =>
   Satisfies({
     type: 'object',
     maxProperties: max,
-    propertyNames: { minLength: 1, maxLength: 128 },
-    additionalProperties: { type: 'string', maxLength: 1024 },
+    propertyNames: { minLength: 1, maxLength: LIMITS.tagName },
+    additionalProperties: { type: 'string', maxLength: LIMITS.text },
   });
 
 /** Resource tags; `svc/` belongs to the service. */
-export const IsTags = (): PropertyDecorator => IsTextMap({ max: 50 });
+export const IsTags = (): PropertyDecorator => IsTextMap({ max: LIMITS.tags });
 
 /** A string, a number or a boolean. */
-export const IsScalar = (): PropertyDecorator => Satisfies({ type: ['string', 'number', 'boolean'], maxLength: 1024 });
+export const IsScalar = (): PropertyDecorator =>
+  Satisfies({ type: ['string', 'number', 'boolean'], maxLength: LIMITS.text });
 
 /** JSON Schema for what class-validator has no decorator for; it asks the same schema. */
 export function Satisfies(schema: Schema): PropertyDecorator {

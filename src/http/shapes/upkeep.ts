@@ -1,4 +1,5 @@
 import { IsBoolean, IsInt, Max, Min } from 'class-validator';
+import { LIMITS, PAGE_SIZE_PATTERN } from '../../contract/limits.js';
 import { IsText, IsTexts, Optional } from './shape.js';
 
 /** Which part of the log the read model is compared with. */
@@ -13,7 +14,7 @@ export class ReconcileDto {
 }
 
 export class DeadLetterListDto {
-  @Optional() @IsText({ pattern: '^([1-9][0-9]{0,2}|1000)$' }) limit?: string;
+  @Optional() @IsText({ pattern: PAGE_SIZE_PATTERN }) limit?: string;
   @Optional() @IsText({ min: 1, max: 1024 }) cursor?: string;
   /** Only those that were not replayed. */
   @Optional() @IsText({ pattern: '^(true|false)$' }) open?: 'true' | 'false';
@@ -23,6 +24,6 @@ export class DeadLetterListDto {
 
 export class ReplayDto {
   /** `topic/partition/offset` of each; by default all that were not replayed. */
-  @Optional() @IsTexts({ min: 1, max: 1_000, maxLength: 256 }) places?: string[];
+  @Optional() @IsTexts({ min: 1, max: LIMITS.page.most, maxLength: 256 }) places?: string[];
   @Optional() @IsBoolean() force?: boolean;
 }

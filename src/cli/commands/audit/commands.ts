@@ -2,6 +2,7 @@ import { Option } from 'clipanion';
 import { path } from '../../../client/api-client.js';
 import { member } from '../../../client/json-text.js';
 import { eventsPath } from '../../../client/pages.js';
+import { LIMITS, PAGE_SIZE_PATTERN } from '../../../contract/limits.js';
 import { ApiCommand, undeclared } from '../../command.js';
 import { isDocument, openList, showEnvelope } from '../../output/document.js';
 import { eventForms } from '../../output/events.js';
@@ -70,7 +71,9 @@ class AuditList extends AuditFilterCommand {
 
   order = Option.String('--order', { description: 'received: in the order of the log, oldest first' });
   page = Option.String('--page', { description: 'show only this page, from 1, instead of --max' });
-  pageSize = Option.String('--page-size', { description: 'events on a page with --page, 1 to 1000; default 50' });
+  pageSize = Option.String('--page-size', {
+    description: `events on a page with --page, 1 to ${LIMITS.page.most}; default ${LIMITS.page.usual}`,
+  });
 
   protected async run(): Promise<void> {
     const page = this.#page();
@@ -90,9 +93,10 @@ class AuditList extends AuditFilterCommand {
       if (this.pageSize !== undefined) throw new UsageError('--page-size needs --page');
       return undefined;
     }
-    const { page, pageSize = '50' } = this;
+    const { page, pageSize = `${LIMITS.page.usual}` } = this;
     if (!/^[1-9]\d{0,8}$/.test(page)) throw new UsageError('--page is a whole number from 1');
-    if (!/^([1-9]\d{0,2}|1000)$/.test(pageSize)) throw new UsageError('--page-size is a whole number from 1 to 1000');
+    if (!new RegExp(PAGE_SIZE_PATTERN).test(pageSize))
+      throw new UsageError(`--page-size is a whole number from 1 to ${LIMITS.page.most}`);
     return { page, pageSize };
   }
 }

@@ -1,6 +1,7 @@
 import { Option } from 'clipanion';
 import { follow } from '../../../client/follow.js';
 import { eventsPath, readPage } from '../../../client/pages.js';
+import { LIMITS } from '../../../contract/limits.js';
 import { tailCount } from '../../args/moments.js';
 import { ApiCommand, type TimeStyle } from '../../command.js';
 import { openList, openStream } from '../../output/document.js';
@@ -25,7 +26,7 @@ export class AuditTail extends AuditFilterCommand {
 
   follow = Option.Boolean('-f,--follow', false, { description: 'show new events, too, until interrupted' });
   last = Option.String('-n,--last', {
-    description: 'how many of the last events to show, 0 to 1000; default 10',
+    description: `how many of the last events to show, 0 to ${LIMITS.page.most}; default 10`,
   });
   override max = Option.String('--max', '-1', { description: 'end after so many events, below 1 never; default -1' });
 

@@ -1,6 +1,7 @@
 import { Option } from 'clipanion';
 import { follow } from '../../../client/follow.js';
 import { PAGE_SIZE, type Query } from '../../../client/pages.js';
+import { LIMITS } from '../../../contract/limits.js';
 import { moment, tailCount } from '../../args/moments.js';
 import { ApiCommand, type TimeStyle, undeclared } from '../../command.js';
 import { openList, openStream } from '../../output/document.js';
@@ -51,7 +52,7 @@ abstract class EventlogCommand extends ResourceCommand {
   diff = Option.Boolean('--diff', false, { description: 'show below each event what was before and after it' });
   follow = Option.Boolean('-f,--follow', false, { description: 'show new events, too, until interrupted' });
   last = Option.String('-n,--last', {
-    description: 'with --follow: how many of the last events come first, 0 to 1000; default 10',
+    description: `with --follow: how many of the last events come first, 0 to ${LIMITS.page.most}; default 10`,
   });
   override max = Option.String('--max', '', {
     description: `most events to show, below 1 all; default ${DEFAULT_MAX}, with --follow all`,
