@@ -5,7 +5,9 @@ import { member } from '../../client/json-text.js';
 import { ApiCommand, type Unavailable } from '../command.js';
 import { isDocument, showResource } from '../output/document.js';
 import { CliError, EXIT, UsageError } from '../output/failures.js';
-import { type ShownReport, showReport, total } from '../output/report.js';
+import { type Column, TablePrinter } from '../output/table.js';
+import { textOf } from '../output/values.js';
+import type { Terminal } from '../terminal.js';
 
 const POLL_MS = { first: 100, most: 1_000, growth: 1.5 };
 
@@ -76,8 +78,8 @@ class Rebuild extends TaskCommand {
   static override usage = ApiCommand.Usage({
     description: 'rebuild the read model from the log while the old one serves; needs the root key',
     details:
-      'Reads and writes go on meanwhile. When the new read model is complete it replaces the old one at once. The report says what ' +
-      'the old one had otherwise: missing, altered or extra against the log. The rebuild runs in the process that answers; interrupting the command does not end it.',
+      'Reads and writes go on meanwhile. When the new read model is complete it replaces the old one at once. The report says how ' +
+      'the old one differed from the log: missing, altered or extra. The rebuild runs in the process that answers; interrupting the command does not end it.',
     examples: [
       ['Rebuild, and wait for the end', 'svc rebuild --token "$(cat data/root.key)"'],
       ['Start it, and read its state later', 'svc rebuild --no-wait -o json'],
@@ -141,5 +143,61 @@ class Reconcile extends TaskCommand {
     return { ...(repair && { repair }), ...(topic !== undefined && { topic }), ...Object.fromEntries(range) };
   }
 }
+
+/** A document that differs. */
+interface ShownDifference {
+  problem?: unknown;
+  itemKind?: unknown;
+  org?: unknown;
+  id?: unknown;
+  topic?: unknown;
+  partition?: unknown;
+  offset?: unknown;
+  repaired?: unknown;
+}
+
+/** The report of a rebuild or of a reconciliation. */
+interface ShownReport {
+  generation?: number;
+  records?: number;
+  unreadable?: number;
+  compared?: number;
+  repaired?: number;
+  differences?: Record<string, number>;
+  items?: ShownDifference[];
+  omitted?: number;
+}
+
+const COLUMNS: readonly Column<ShownDifference>[] = [
+  { header: 'PROBLEM', value: ({ problem }) => textOf(problem) },
+  { header: 'KIND', value: ({ itemKind }) => textOf(itemKind) },
+  { header: 'ORG', value: ({ org }) => textOf(org), shrinks: true },
+  { header: 'ID', value: ({ id }) => textOf(id) },
+  { header: 'PLACE', value: ({ topic, partition, offset }) => [topic, partition, offset].map(textOf).join('/') },
+];
+
+const REPAIRED: Column<ShownDifference> = {
+  header: 'REPAIRED',
+  value: ({ repaired }) => (repaired === true ? 'yes' : 'no'),
+};
+
+const NUMBERS = ['generation', 'records', 'unreadable', 'compared', 'repaired'] as const;
+
+/** Shows the counts on one line, and below them the differences, one a line. */
+async function showReport(terminal: Terminal, report: ShownReport): Promise<void> {
+  const { items = [], omitted = 0, differences = {} } = report;
+  const numbers = NUMBERS.filter((name) => report[name] !== undefined).map((name) => [name, report[name]] as const);
+  const counts = [...numbers, ...Object.entries(differences)].map(([name, count]): Column<ShownReport> => {
+    return { header: name.toUpperCase(), value: () => textOf(count) };
+  });
+  await new TablePrinter(terminal, counts).print([report]);
+  if (items.length === 0) return;
+  await terminal.out('\n');
+  await new TablePrinter(terminal, report.repaired === undefined ? COLUMNS : [...COLUMNS, REPAIRED]).print(items);
+  if (omitted > 0) terminal.note(`${omitted} more are counted, but not named`);
+}
+
+const total = ({ differences = {} }: ShownReport): number =>
+  Object.values(differences).reduce((sum, count) => sum + count, 0);
 
 export const COMMANDS = [Rebuild, Reconcile];

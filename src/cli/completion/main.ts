@@ -13,7 +13,7 @@ export async function answerShell(words: readonly string[]): Promise<never> {
   try {
     const answer = await complete(words, async (source, prefix, { options: given }) => {
       const { profileNames, resourceNames } = await import('./names.js');
-      const asking = { given, env, terminal };
+      const asking = { given, env };
       return source === 'profiles' ? profileNames(asking) : resourceNames(source, prefix, asking);
     });
     await terminal.out(textOf(answer));

@@ -3,19 +3,17 @@ import type { Kind } from '../../contract/kinds.js';
 import type { GivenOption } from '../args/argv.js';
 import { resolveSettings } from '../profile/settings.js';
 import { ProfileStore } from '../profile/store.js';
-import type { Terminal } from '../terminal.js';
 import type { Candidate } from './line.js';
 
-/** How long anybody waits for names at a prompt. */
+/** How long a user waits for names at a prompt. */
 const PATIENCE_MS = 1_000;
 const MOST_NAMES = 100;
 
-/** Where names are asked for, and as whom. */
+/** What says where names are read, and with which key. */
 export interface Asking {
   /** The options of the line that is completed: they may name the service and the organization. */
   readonly given: readonly GivenOption[];
   readonly env: NodeJS.ProcessEnv;
-  readonly terminal: Terminal;
 }
 
 export async function profileNames({ env }: Asking): Promise<Candidate[]> {

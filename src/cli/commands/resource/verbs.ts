@@ -1,6 +1,6 @@
 import type { Kind, Operation } from '../../../contract/kinds.js';
 import type { Commands } from '../../command.js';
-import { accessReport } from './access-report.js';
+import { accessReport, permissions } from './access.js';
 import { patch, tag, update } from './change.js';
 import type { Verb } from './command.js';
 import { clone, create } from './create.js';
@@ -8,7 +8,6 @@ import { remove } from './delete.js';
 import { edit } from './edit.js';
 import { eventlog } from './eventlog.js';
 import { addKey, keys, removeKey } from './keys.js';
-import { permissions } from './permissions.js';
 import { get, query } from './read.js';
 
 /** The verbs of `svc` for each operation that a kind may offer. */
