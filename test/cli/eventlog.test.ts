@@ -199,7 +199,7 @@ describe('svc <kind> eventlog', () => {
     [['--diff', '-o', 'json'], '--diff needs --output text'],
     [['--last', '3'], '--last needs --follow'],
     [['-f', '--last', '1001'], '--last is a whole number from 0 to 1000'],
-    [['-f', '--until', '1h'], '--follow has no end'],
+    [['-f', '--until', '1h'], '--until cannot be combined with --follow'],
     [['--max', 'x'], '--max is a whole number'],
     [['-o', 'tf'], '--output tf is not available for event logs'],
     [['-o', 'crd'], '--output crd is not available for event logs'],

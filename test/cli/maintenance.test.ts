@@ -148,7 +148,7 @@ describe.each([['rebuild'], ['reconcile']])('svc %s', (command) => {
       answer(response, 200, request.method === 'POST' ? { id: 'x', state: 'running' } : { state: 'idle' }),
     );
     const lost = await run([command], other.url);
-    expect([lost.code, lost.stderr]).toEqual([1, expect.stringContaining('knows nothing of this')]);
+    expect([lost.code, lost.stderr]).toEqual([1, expect.stringContaining('does not know this')]);
     const busy = await scriptedServer((_, response) =>
       answer(response, 409, { status: 409, code: 'conflict', message: 'a rebuild is running' }),
     );
