@@ -10,7 +10,8 @@ const base = {
   transform: { '^.+\\.ts$': ['@swc/jest'] },
   // Long: a machine that stands still for a while is no fault of the service. What hangs is found all the same.
   testTimeout: process.env.CI ? 600_000 : 120_000,
-  maxWorkers: 2,
+  // More than the two cores that it is meant for: many tests wait.
+  maxWorkers: 3,
   // What a suite loaded stays in its worker: collecting it again and again costs more than a new worker now and then.
   workerIdleMemoryLimit: '600MB',
 };

@@ -29,7 +29,7 @@ function announce(tier: Tier): void {
   const lines = missing(tier === 'quick');
   if (tier === 'quick') {
     lines.unshift(
-      'quick run: suites on the embedded store, small random runs',
+      'quick run: the suites on the embedded store that take seconds',
       `left to \`npm run test:all\`: Kafka and Elasticsearch, kill -9, and ${SLOW.length} slow suites, which run by name too`,
     );
   }

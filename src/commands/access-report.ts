@@ -1,6 +1,7 @@
 import { Inject } from '@nestjs/common';
 import { type IQueryHandler, Query, QueryHandler } from '@nestjs/cqrs';
 import { ControlError, validationFailed } from '../contract/errors.js';
+import { nounOf } from '../contract/kinds.js';
 import { PastStates } from '../control/past-state.js';
 import { ControlState } from '../control/state.js';
 import type { EventLog } from '../event-log/event-log.js';
@@ -84,11 +85,12 @@ export class ReportAccessHandler implements IQueryHandler<ReportAccess> {
 
   private async past(query: ReportAccess, at: number): Promise<AccessReport> {
     const { org, signal } = query;
-    if (at > this.clock.now()) throw validationFailed([{ pointer: '?at', reason: 'may not be in the future' }]);
+    if (at > this.clock.now()) throw validationFailed([{ pointer: '?at', reason: 'must not be in the future' }]);
     const job = { org, signal, budgetMs: PAST_BUDGETS * this.config.requestBudgetMs, remedy: PAST_REMEDY };
     const work = async () => {
       const read = await this.states.at(at, job);
-      if (!read(orgStream(org))) throw new ControlError('not_found', 'the organization was not there at that time');
+      if (!read(orgStream(org)))
+        throw new ControlError('not_found', `organization \`${org}\` did not exist at that time`);
       return this.reportOn(query, read, new AccessRules(read, org), job);
     };
     return this.places.run(org, work, signal);
@@ -102,7 +104,10 @@ export class ReportAccessHandler implements IQueryHandler<ReportAccess> {
   ): Promise<AccessReport> {
     const target = targetLink(read, org, kind, ref);
     if (target === undefined) {
-      throw new ControlError('not_found', `there is, or was at that time, no such ${kind} in this organization`);
+      throw new ControlError(
+        'not_found',
+        `no ${nounOf(kind)} \`${ref}\` exists in \`${org}\`, or it did not exist at that time`,
+      );
     }
     const permissions = await this.turns.run(job, rules.reportOn(kind, target, MOST_BINDINGS));
     if (permissions) return { target, permissions };

@@ -70,6 +70,9 @@ interface Prepared {
   readonly entry: LogEntry;
 }
 
+/** An append is one transaction, which holds the event loop for as long as it has bytes. */
+const APPENDED_BYTES = 1024 * 1024;
+
 /** So few are prepared in no time; more in turns. */
 const PREPARED_AT_ONCE = 4;
 
@@ -112,23 +115,28 @@ export class PublishAuditEventsHandler implements ICommandHandler<PublishAuditEv
     standing: Standing,
   ): Promise<Published[]> {
     for (let wait = this.authorities.waitsFor(standing); wait; wait = this.authorities.waitsFor(standing)) await wait;
-    // Nothing gives way to other work from here to the append: no revocation is folded in between.
+    // Nothing gives way to other work from here to the appends: no revocation is folded in between.
+    const parts = partsOf(prepared).map((part) => this.append(part, mode, standing));
+    return (await Promise.all(parts)).flat();
+  }
+
+  private async append(part: readonly Prepared[], mode: 'sync' | 'async', standing: Standing): Promise<Published[]> {
     let positions: Position[];
     const start = performance.now();
     try {
-      positions = await inSpan('append', { entries: prepared.length }, () =>
-        this.underWay.note(standing.authority.org, this.log.append(prepared.map(({ entry }) => entry))),
+      positions = await inSpan('append', { entries: part.length }, () =>
+        this.underWay.note(standing.authority.org, this.log.append(part.map(({ entry }) => entry))),
       );
     } catch (error) {
       if (!(error instanceof ControlError)) throw error;
-      return prepared.map(({ id }) => ({ error: withId(error, id) }));
+      return part.map(({ id }) => ({ error: withId(error, id) }));
     }
     this.metrics.appended(start);
-    if (mode === 'async') return prepared.map(({ id }) => ({ id, state: 'recorded' }));
+    if (mode === 'async') return part.map(({ id }) => ({ id, state: 'recorded' }));
     const durable = performance.now();
-    const indexed = await this.indexed(prepared, positions);
+    const indexed = await this.indexed(part, positions);
     this.metrics.waited(durable);
-    return prepared.map(({ id }, index) => published(id, indexed[index] ?? { code: 'timeout' }));
+    return part.map(({ id }, index) => published(id, indexed[index] ?? { code: 'timeout' }));
   }
 
   private async indexed(prepared: readonly Prepared[], positions: readonly Position[]): Promise<readonly Indexed[]> {
@@ -180,6 +188,22 @@ export class PublishAuditEventsHandler implements ICommandHandler<PublishAuditEv
   }
 }
 
+/** In order, each with about so many bytes at most. */
+function partsOf(prepared: readonly Prepared[]): Prepared[][] {
+  const parts: Prepared[][] = [];
+  let bytes = APPENDED_BYTES;
+  for (const one of prepared) {
+    const size = one.entry.value.byteLength;
+    if (bytes + size > APPENDED_BYTES) {
+      parts.push([]);
+      bytes = 0;
+    }
+    parts.at(-1)?.push(one);
+    bytes += size;
+  }
+  return parts;
+}
+
 function published(id: string, indexed: Indexed): Published {
   switch (indexed.code) {
     case 'timeout':
@@ -187,12 +211,22 @@ function published(id: string, indexed: Indexed): Published {
       return { id, state: 'recorded' };
     case 'conflict':
       return {
-        error: new ControlError('idempotency_conflict', 'the Idempotency-Key was used before with another event', {
-          id,
-        }),
+        error: new ControlError(
+          'idempotency_conflict',
+          'the Idempotency-Key was already used for another event; use a new key',
+          {
+            id,
+          },
+        ),
       };
     case 'dead_lettered':
-      return { error: new ControlError('dead_lettered', 'the event is recorded but cannot be indexed', { id }) };
+      return {
+        error: new ControlError(
+          'dead_lettered',
+          'the event is recorded but cannot be indexed; report the request id to the operator',
+          { id },
+        ),
+      };
     // A repetition of what is there already has the same answer as the first.
     case 'duplicate':
     case 'searchable':

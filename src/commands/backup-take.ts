@@ -22,7 +22,7 @@ export interface TakenBackup extends Snapshot {
 
 /**
  * Copies the log to a file of the data folder. Everything that was acknowledged before is in it. Throws `not_found`
- * where the store has no backup of its own, `log_unavailable` if it cannot be recorded who took it, `conflict` while another backup is taken or the disk has no space.
+ * where this store has no backup command; back up Kafka itself, `log_unavailable` if it cannot be recorded who took it, `conflict` while another backup is taken or the disk has no space.
  */
 export class TakeBackup extends Command<TakenBackup> {
   constructor(readonly by: Caller) {
@@ -45,8 +45,8 @@ export class TakeBackupHandler implements ICommandHandler<TakeBackup> {
 
   async execute({ by }: TakeBackup): Promise<TakenBackup> {
     const { file, log } = this;
-    if (!log.snapshot) throw new ControlError('not_found', 'the store has no backup of its own');
-    if (this.busy) throw new ControlError('conflict', 'another backup is being taken; wait for its end');
+    if (!log.snapshot) throw new ControlError('not_found', 'this store has no backup command; back up Kafka itself');
+    if (this.busy) throw new ControlError('conflict', 'another backup is running; try again when it has ended');
     this.busy = true;
     try {
       // A process that was killed may have left one.

@@ -1,7 +1,7 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { ControlError, validationFailed } from '../contract/errors.js';
 import { type Quotas, USUAL_QUOTAS } from '../contract/limits.js';
-import { AuthorityCheck, refusalOf } from '../control/authority-check.js';
+import { AuthorityCheck } from '../control/authority-check.js';
 import { type Caller, type ControlRecord, trackedRead } from '../control/fold.js';
 import { refuseOverQuota } from '../control/quotas.js';
 import { controlEntry } from '../control/record.js';
@@ -89,7 +89,8 @@ export class CommandRunner {
       for (;;) {
         const applied = await this.attempt(command);
         if (applied) return applied;
-        if (Date.now() > deadline) throw new ControlError('conflict', 'other changes kept coming first; try again');
+        if (Date.now() > deadline)
+          throw new ControlError('conflict', 'the resource kept changing while this change was decided; try again');
         await delay(Math.random() * 20);
       }
     } finally {
@@ -121,7 +122,11 @@ export class CommandRunner {
     if (outcome === 'void') return undefined;
     // Another copy of a keyed request, or an earlier record of this one, may have come first.
     if (outcome) return appliedAs(command, outcome);
-    throw new ControlError('outcome_unknown', 'the log did not say in time whether it has the change', { id });
+    throw new ControlError(
+      'outcome_unknown',
+      'the log did not confirm the change in time; retry with the same Idempotency-Key',
+      { id },
+    );
   }
 
   private judgeRetry({ judgeRetry }: ControlCommand, { events }: Applied): void {
@@ -152,7 +157,7 @@ export class CommandRunner {
 
   private checkAuthority({ authority }: ControlCommand, read: Read): void {
     const { refused } = (authority && this.authorities.judge(authority, read)) ?? {};
-    if (refused) throw new ControlRefusal(refused, refusalOf(refused).message);
+    if (refused) throw new ControlRefusal(refused.code, refused.message);
   }
 
   /**
@@ -196,7 +201,10 @@ function errorOf({ code, message, faults, missing }: ControlRefusal): ControlErr
 /** The answer is what the log has, whichever record of the command that is. */
 function appliedAs(command: ControlCommand, outcome: CommandOutcome): Applied {
   if (outcome.requestHash !== command.requestHash) {
-    throw new ControlError('idempotency_conflict', 'the Idempotency-Key was used before with another request');
+    throw new ControlError(
+      'idempotency_conflict',
+      'the Idempotency-Key was already used for another request; use a new key',
+    );
   }
   return { position: { partition: 0, offset: outcome.offset }, events: outcome.events };
 }

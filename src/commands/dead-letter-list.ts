@@ -86,7 +86,7 @@ function decodeCursor(text: string): Position {
   } catch (error) {
     if (!(error instanceof SyntaxError || error instanceof TypeError)) throw error;
   }
-  throw new ControlError('invalid_cursor', 'the cursor does not belong to this list; start again without it');
+  throw new ControlError('invalid_cursor', 'the cursor belongs to another list; start again without it');
 }
 
 function isWhole(value: unknown): value is number {

@@ -54,7 +54,8 @@ export class ReplayDeadLettersHandler implements ICommandHandler<ReplayDeadLette
   ) {}
 
   async execute({ replay, by }: ReplayDeadLetters): Promise<Replayed[]> {
-    if (this.busy) throw new ControlError('conflict', 'dead letters are being replayed; wait for the end');
+    if (this.busy)
+      throw new ControlError('conflict', 'another replay of dead letters is running; try again when it has ended');
     this.busy = true;
     try {
       const chosen = chosenOf(await readLetters(this.log), replay);

@@ -249,7 +249,7 @@ export class AcceptInvitationHandler implements ICommandHandler<AcceptInvitation
       return later;
     }
     guess.wrong();
-    throw new ControlError('not_found', 'there is no such invitation');
+    throw new ControlError('not_found', 'no such invitation exists');
   }
 }
 

@@ -1,6 +1,7 @@
 import { Inject } from '@nestjs/common';
 import { Command, CommandHandler, type ICommandHandler, type IQueryHandler, Query, QueryHandler } from '@nestjs/cqrs';
 import { ControlError } from '../contract/errors.js';
+import { nounOf } from '../contract/kinds.js';
 import { linkTo } from '../contract/links.js';
 import { ControlState } from '../control/state.js';
 import { decideAddKey, decideRemoveKey, type KeyHolder, type KeyState, refuseShownKey } from '../model/key.js';
@@ -96,6 +97,6 @@ export class ListKeysHandler implements IQueryHandler<ListKeys> {
     const { org, kind, ref } = holder;
     const link = memberLink(this.state.read, org, linkTo(org, kind, ref));
     if (link !== undefined) return this.state.read.keysOf(link).map(({ state }) => state);
-    throw new ControlError('not_found', `there is no such ${kind} in this organization`);
+    throw new ControlError('not_found', `no ${nounOf(kind)} \`${ref}\` exists in \`${org}\``);
   }
 }

@@ -48,7 +48,9 @@ export class Jobs {
   start(name: JobName, work: Work): JobState {
     if (this.running) {
       const { name: other } = this.running;
-      throw new ControlError('conflict', `a ${other} is running in this process; wait for its end`, { running: other });
+      throw new ControlError('conflict', `a ${other} is running in this process; try again when it has ended`, {
+        running: other,
+      });
     }
     const { signal } = this.abort;
     if (signal.aborted) throw new ControlError('not_ready', 'the process is stopping');

@@ -82,10 +82,10 @@ export class StartReconciliationHandler implements ICommandHandler<StartReconcil
     const faults: FieldFault[] = [];
     const narrower = Object.entries({ partition, from, to }).filter(([, value]) => value !== undefined);
     if (topic === undefined) {
-      return narrower.map(([name]) => ({ pointer: `/${name}`, reason: 'goes with a topic' }));
+      return narrower.map(([name]) => ({ pointer: `/${name}`, reason: 'requires `topic`' }));
     }
     if (from !== undefined && to !== undefined && from > to) {
-      faults.push({ pointer: '/from', reason: 'must not lie behind `to`' });
+      faults.push({ pointer: '/from', reason: 'must not be greater than `to`' });
     }
     if (partition !== undefined && !(partition in (await this.log.head(topic)))) {
       faults.push({ pointer: '/partition', reason: `is not a partition of ${topic}` });

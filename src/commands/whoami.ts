@@ -18,7 +18,7 @@ export interface Identity {
   readonly permissions: Readonly<Partial<Record<TargetKind, Readonly<Partial<Record<PermissionName, Held>>>>>>;
 }
 
-/** By which key a principal speaks, and what it may do. Throws `unauthenticated` where the key was removed meanwhile. */
+/** By which key a principal speaks, and what it may do. Throws `unauthenticated` where the key was revoked; log in again with `svc login`. */
 export class WhoAmI extends Query<Identity> {
   constructor(readonly principal: Principal) {
     super();
@@ -33,7 +33,7 @@ export class WhoAmIHandler implements IQueryHandler<WhoAmI> {
     // Whatever was granted or taken away before the request, on any instance, is in the answer.
     await this.state.confirm();
     const key = this.state.read(keyStream(keyHash));
-    if (!key) throw new ControlError('unauthenticated', 'the key was removed meanwhile');
+    if (!key) throw new ControlError('unauthenticated', 'the key was revoked; log in again with `svc login`');
     const rules = this.state.rules(org);
     const kinds = TARGET_KINDS.map((kind) => [kind, heldOn(rules, link, kind)] as const);
     return { key, permissions: Object.fromEntries(kinds.filter(([, held]) => Object.keys(held).length > 0)) };

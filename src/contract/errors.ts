@@ -9,130 +9,129 @@ const numeral = (value: number): string => String(value).replace(/\B(?=(\d{3})+$
  */
 export const ERRORS = {
   validation_failed: {
-    when: 'The request names a field, parameter or header that is missing, unknown or not allowed.',
-    remedy: 'Correct every fault listed in `details.fields`; each names its place as a JSON pointer and the reason.',
+    when: 'A field, parameter or header is missing, unknown or has a value that is not allowed.',
+    remedy: 'Correct every fault in `details.fields`. Each has a JSON pointer to its field, and the reason.',
   },
   malformed_json: {
-    when: `The body is not JSON in UTF-8, repeats a member name, or nests deeper than ${LIMITS.depth} levels.`,
-    remedy: 'Send one well-formed JSON document (RFC 8259, unique names); `details` names the place.',
+    when: `The body is not valid JSON in UTF-8, has a duplicate member, or is nested deeper than ${LIMITS.depth} levels.`,
+    remedy: 'Send one JSON document (RFC 8259) with unique member names. `details` has the position of the fault.',
   },
   invalid_cursor: {
-    when: 'The `cursor` was not made by this service for this list and these filters.',
-    remedy: 'Follow the `next` link as it is, or start again without `cursor`.',
+    when: 'The `cursor` does not belong to this list with these filters.',
+    remedy: 'Use the `next` link unchanged, or start again without `cursor`.',
   },
   page_too_deep: {
-    when: `\`page\` and \`pageSize\` reach past the first ${numeral(LIMITS.pagedEvents)} events.`,
-    remedy: 'Follow the `next` links: their cursor has no depth limit.',
+    when: `\`page\` and \`pageSize\` go beyond the first ${numeral(LIMITS.pagedEvents)} events.`,
+    remedy: 'Follow the `next` links. They have no depth limit.',
   },
   builtin_tag: {
-    when: 'The request sets, changes or removes a tag beginning with `svc/`.',
-    remedy: 'Leave such tags alone: the service sets them.',
+    when: 'The request sets, changes or removes a tag that begins with `svc/`.',
+    remedy: 'Leave these tags unchanged. Only the service sets them.',
   },
   unauthenticated: {
-    when: 'The `Authorization` header is missing, malformed, or carries a key that is unknown, revoked or expired.',
+    when: 'The `Authorization` header is missing or malformed, or its key is unknown, expired or revoked.',
     remedy: 'Send `Authorization: Bearer <key>` with a valid key.',
   },
   forbidden: {
-    when: 'The key is valid, but may not do this here, or the change would give somebody a permission that the caller lacks: `details.missing` names it. The answer is the same whether the organization exists or not.',
-    remedy:
-      'Use a key of this organization with the permission that the operation needs, or ask somebody who holds it.',
+    when: 'The key is valid but lacks a permission; the message names it. For a change that would grant a permission that the caller lacks, `details.missing` has it too. The response is the same whether the organization or the resource exists or not.',
+    remedy: 'Use a key that has the permission, or ask somebody in the organization who has it.',
   },
   not_found: {
-    when: 'There is no such route, or no such resource in this organization.',
+    when: 'No such route exists, or no such resource exists in this organization.',
     remedy: 'Check the path and the identifier.',
   },
   method_not_allowed: {
-    when: 'The path exists, the method does not.',
-    remedy: 'Use a method of the `Allow` header.',
+    when: 'The path exists but does not support the method.',
+    remedy: 'Use a method from the `Allow` header.',
   },
   already_exists: {
-    when: 'A resource of that name exists.',
+    when: 'A resource with this name exists.',
     remedy: 'Choose another name, or read the existing resource.',
   },
   conflict: {
-    when: 'Concurrent changes kept winning, or the current state does not allow the change, or the change would take along more groups and policies than one record holds.',
-    remedy: 'Do what the message says; or read the resource again and repeat the change.',
+    when: 'The current state does not allow the change, the resource kept changing, or the change affects more groups and policies than one record can hold.',
+    remedy: 'Follow the message, or read the resource again and repeat the change.',
   },
   quota_exceeded: {
-    when: 'The organization has as many resources of this kind as it may have; the message names the limit and its setting.',
-    remedy: 'Delete some, where that is possible, or have the operator raise the limit.',
+    when: 'The organization has reached its quota for this kind of resource. The message names the quota and its setting.',
+    remedy: 'Delete some resources if possible, or ask the operator to raise the quota.',
   },
   builtin_resource: {
-    when: 'The change would delete or hollow out what every organization has: a built-in group or policy, the last superuser.',
-    remedy: 'Leave it as it is; add another superuser before removing one.',
+    when: 'The change would delete or disable something that every organization needs: a built-in group or policy, or the last superuser.',
+    remedy: 'Leave it unchanged. Add another superuser before you remove one.',
   },
   precondition_failed: {
-    when: '`If-Match`, or the `version` in the body, is not the version that the resource has.',
-    remedy: 'Read the resource again, and repeat the change with its `ETag`.',
+    when: '`If-Match`, or the `version` in the body, differs from the current version of the resource.',
+    remedy: 'Read the resource again and repeat the change with its `ETag`.',
   },
   idempotency_conflict: {
-    when: 'The `Idempotency-Key` was used before with another body (control resources: within 24 hours).',
-    remedy: 'Use a new key for a new request; repeat the first body to get the first answer.',
+    when: 'The `Idempotency-Key` was already used with another body (control resources: within 24 hours).',
+    remedy: 'Use a new key for a new request. Repeat the first body to get the first response.',
   },
   payload_too_large: {
-    when: `The body is larger than ${LIMITS.bodyBytes / KIB} KiB (one event) or ${LIMITS.bulkBytes / MIB} MiB or ${numeral(LIMITS.bulkEvents)} events (bulk), or a record is larger than the log takes.`,
+    when: `The body exceeds ${LIMITS.bodyBytes / KIB} KiB (one event), or ${LIMITS.bulkBytes / MIB} MiB or ${numeral(LIMITS.bulkEvents)} events (bulk), or a record exceeds the limit of the log.`,
     remedy: 'Send smaller events, or fewer at once.',
   },
   uri_too_long: {
-    when: 'The request line or a path parameter is longer than the service takes.',
-    remedy: 'Shorten the path; list by a filter in place of a long path.',
+    when: 'The request line or a path parameter exceeds its limit.',
+    remedy: 'Shorten the path. To list by a long name, use a filter.',
   },
   unsupported_media_type: {
-    when: 'The `Content-Type` or `Content-Encoding` is not one this route takes.',
-    remedy: 'Send `application/json` (bulk: also `application/x-ndjson`), without compression.',
+    when: 'The route does not support the `Content-Type` or `Content-Encoding`.',
+    remedy: 'Send `application/json` (bulk: also `application/x-ndjson`) without compression.',
   },
   request_timeout: {
-    when: 'The request did not arrive whole in time.',
+    when: 'The complete request did not arrive in time.',
     remedy: 'Send it again over a faster connection, or in smaller parts.',
   },
   headers_too_large: {
-    when: 'The request headers are larger than the service takes.',
+    when: 'The request headers exceed their limit.',
     remedy: 'Send fewer or shorter headers.',
   },
   too_costly: {
-    when: 'The request needs more of the time that organizations share than `CONTROL_REQUEST_BUDGET_MS`, or its answer would be larger than one answer may be.',
-    remedy: 'Ask for less, as the message says: narrower times, an indexed filter, fewer terms.',
+    when: 'The request needs more processing time than `CONTROL_REQUEST_BUDGET_MS`, or its response would exceed its limit.',
+    remedy: 'Ask for less, as the message suggests: a shorter time range, an indexed filter, fewer terms.',
   },
   rate_limited: {
-    when: 'The organization sends more requests a second than `CONTROL_RATE_LIMIT` lets it, or has too many large reads waiting (`CONTROL_READS_PER_ORG`), at this process; or the key or invitation code is unknown, and more such have come from the address than `CONTROL_BAD_KEYS_PER_MINUTE` lets it. Each process counts for itself. In `errors` of an answer to `-invite`: the address (`CONTROL_MAIL_PER_ADDRESS`) or the organization (`CONTROL_MAIL_PER_ORG`) was sent as many letters as it may be; nothing is recorded for that address.',
+    when: 'A limit of this process was reached: requests a second of the organization (`CONTROL_RATE_LIMIT`), waiting large reads (`CONTROL_READS_PER_ORG`), or unknown keys and codes from one address (`CONTROL_BAD_KEYS_PER_MINUTE`). In `errors` of a response to `-invite`: the mail limit of the address (`CONTROL_MAIL_PER_ADDRESS`) or of the organization (`CONTROL_MAIL_PER_ORG`); nothing is recorded for that address.',
     remedy:
-      'Retry after `Retry-After` (of a letter: `details.retryAfterSeconds`) seconds. Publish in bulk; read what was asked for before asking for more; check the key.',
+      'Retry after `Retry-After` seconds (mail: `details.retryAfterSeconds`). Publish in bulk, complete open reads before you start new ones, check the key.',
   },
   too_many_connections: {
-    when: 'The process has as many connections as it may have, in all (`CONTROL_MAX_CONNECTIONS`) or from this address (`CONTROL_MAX_CONNECTIONS_PER_ADDRESS`), and works for all of them. The connection is closed.',
-    remedy: 'Retry after `Retry-After` seconds, over fewer connections.',
+    when: 'The process has reached its limit of busy connections, in all (`CONTROL_MAX_CONNECTIONS`) or from this address (`CONTROL_MAX_CONNECTIONS_PER_ADDRESS`). The connection is closed.',
+    remedy: 'Retry after `Retry-After` seconds, with fewer connections.',
   },
   log_unavailable: {
-    when: 'The log cannot take the record now: it is down, out of space, or its bounded queue is full. Nothing was recorded.',
+    when: 'The log cannot accept the record: it is down, out of space, or its queue is full. Nothing was recorded.',
     remedy: 'Retry after `Retry-After` seconds, with an `Idempotency-Key`.',
   },
   read_model_unavailable: {
-    when: 'What was recorded cannot be read at the moment: the read model is down, or slower than the request may take.',
-    remedy: 'Retry after `Retry-After` seconds. Nothing is lost: events are recorded all the same.',
+    when: 'The read model is down, or too slow for this request. Recording still works.',
+    remedy: 'Retry after `Retry-After` seconds. No event is lost.',
   },
   mail_failed: {
-    when: 'The invitation is recorded, but its code could not be sent. `details.invitation` is its link. Only in `errors` of an answer to `-invite`.',
+    when: 'The invitation is recorded, but its mail could not be sent. `details.invitation` is its link. Only in `errors` of a response to `-invite`.',
     remedy:
-      'Invite the address again, which makes a new code, or delete the invitation. The log of the service tells why.',
+      'Invite the address again, which creates a new code, or delete the invitation. The log of the service has the cause.',
   },
   outcome_unknown: {
-    when: 'The log did not say in time whether it has the record. `details.id` is the identifier it has if it was recorded.',
-    remedy: 'Retry with the same `Idempotency-Key`, or read the identifier.',
+    when: 'The log did not confirm the record in time. If it was recorded, its identifier is `details.id`.',
+    remedy: 'Retry with the same `Idempotency-Key`, or read that identifier.',
   },
   state_unconfirmed: {
-    when: 'The process cannot confirm that its view of keys and permissions is recent.',
+    when: 'The process cannot confirm that its keys and permissions are up to date.',
     remedy: 'Retry after `Retry-After` seconds.',
   },
   not_ready: {
-    when: 'The process is starting or stopping; `details` says what is missing.',
-    remedy: 'Retry after `Retry-After` seconds, or on another instance.',
+    when: 'The process is starting or stopping. `details` says what is missing.',
+    remedy: 'Retry after `Retry-After` seconds, or at another instance.',
   },
   dead_lettered: {
-    when: 'The event is in the log but can never be indexed; it was moved to the dead letters.',
-    remedy: 'Report the request id to the operator; the event is kept.',
+    when: 'The event is in the log but cannot be indexed. It was moved to the dead letters.',
+    remedy: 'Report the request id to the operator. The event is kept.',
   },
   internal: {
-    when: 'A fault of the service. The log names it under the request id.',
+    when: 'The service failed. Its log has the cause under the request id.',
     remedy: 'Report the request id to the operator.',
   },
 } as const;

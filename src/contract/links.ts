@@ -22,3 +22,9 @@ export function parseLink(link: string): ParsedLink | undefined {
     return undefined;
   }
 }
+
+/** What people call the resource of a link: its kind and reference, such as `group/devs`. */
+export function nameOf(link: string): string {
+  const { kind, ref } = parseLink(link) ?? {};
+  return kind === undefined ? link : `${kind}/${ref}`;
+}

@@ -1,6 +1,7 @@
 import { ControlError } from '../contract/errors.js';
+import { nameOf } from '../contract/links.js';
 import type { Principal, Reach } from '../model/access.js';
-import { type Authority, type Judgement, judge } from '../model/authority.js';
+import { type Authority, INVALID_KEY, type Judgement, judge, type Refused } from '../model/authority.js';
 import type { Read } from '../model/control-events.js';
 import { authzStream, keyStream } from '../model/streams.js';
 import type { Clock } from '../platform/clock.js';
@@ -73,8 +74,10 @@ export class AuthorityCheck {
 
   private whole({ authority, reach: earlier }: Standing): Standing | ControlError {
     const { principal, refused, reach } = this.judge(authority);
-    if (refused || !principal) return refusalOf(refused ?? 'unauthenticated');
-    return covers(reach, earlier) ? this.standing(authority, principal, earlier) : forbidden();
+    if (refused || !principal) return refusalOf(refused ?? INVALID_KEY);
+    if (covers(reach, earlier)) return this.standing(authority, principal, earlier);
+    const message = `${nameOf(principal.link)} can read less than when the request began; start it again`;
+    return refusalOf({ code: 'forbidden', message });
   }
 
   /** Resolves if the authority holds on everything that the log has by now. Rejects as `waitsFor`. */
@@ -95,14 +98,6 @@ function covers(reach: Reach, earlier: Reach): boolean {
   return earlier !== 'all' && [...earlier].every((link) => reach.has(link));
 }
 
-export function refusalOf(refused: 'unauthenticated' | 'forbidden'): ControlError {
-  return refused === 'unauthenticated' ? unauthenticated() : forbidden();
-}
-
-export function unauthenticated(): ControlError {
-  return new ControlError('unauthenticated', 'send a valid key as "Authorization: Bearer <key>"');
-}
-
-export function forbidden(): ControlError {
-  return new ControlError('forbidden', 'this key may not do this here');
+export function refusalOf({ code, message }: Refused): ControlError {
+  return new ControlError(code, message);
 }

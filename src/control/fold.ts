@@ -1,6 +1,14 @@
 import { evolveAuditContext } from '../model/auditctx.js';
 import { evolveAuthz } from '../model/authz.js';
-import { type ControlEvent, kindOfStream, type Read, type States, type StreamName } from '../model/control-events.js';
+import {
+  type ControlEvent,
+  kindOfStream,
+  linksNamedIn,
+  type NamingKind,
+  type Read,
+  type States,
+  type StreamName,
+} from '../model/control-events.js';
 import type { DomainState } from '../model/domain.js';
 import type { GroupState } from '../model/group.js';
 import type { InvitationState } from '../model/invitation.js';
@@ -54,6 +62,8 @@ export interface ControlFold {
    * principal. Never empty.
    */
   readonly families: Map<string, Set<StreamName>>;
+  /** By link: the groups that have it as a member and the policies that have it as a principal, in no order. */
+  readonly naming: Map<string, StreamName[]>;
   readonly commands: KnownCommands;
   /** The invitations of the last day. */
   readonly letters: SentLetters;
@@ -64,6 +74,7 @@ export function emptyFold(): ControlFold {
     streams: new Map(),
     deleted: new DigestTable(1),
     families: new Map(),
+    naming: new Map(),
     commands: new KnownCommands(),
     letters: new SentLetters(),
   };
@@ -116,6 +127,11 @@ export function readFold(fold: ControlFold): Read {
   const members = (family: string) => [...(fold.families.get(family) ?? [])];
   return Object.assign(read, {
     all: (kind: keyof States, org: string) => members(`${kind}/${org}`).map(read),
+    naming: (kind: NamingKind, link: string) =>
+      (fold.naming.get(link) ?? [])
+        .filter((stream) => kindOfStream(stream) === kind)
+        .sort()
+        .map(read),
     keysOf: (principal: string) =>
       members(`key/${principal}`).map((stream) => ({ stream: stream as `key/${string}`, state: read(stream) })),
   });
@@ -136,7 +152,7 @@ export function trackedRead(fold: ControlFold): {
     return plain(stream as never) as never;
   };
   return {
-    read: Object.assign(tracked, { all: plain.all, keysOf: plain.keysOf }),
+    read: Object.assign(tracked, { all: plain.all, naming: plain.naming, keysOf: plain.keysOf }),
     expected(events) {
       for (const event of events) seen.add(event.stream);
       return Object.fromEntries([...seen].map((stream) => [stream, versionOf(fold, stream)]));
@@ -176,6 +192,7 @@ export function putStream(
     fold.streams.delete(stream);
     fold.deleted.set(stream, [version]);
   }
+  putNames(fold, stream, linksNamedIn(before), linksNamedIn(state));
   const family = familyOf(stream, state ?? before);
   // It stays in its family, at its place in it.
   if (family === undefined || (before && state && family === familyOf(stream, before))) return;
@@ -184,6 +201,26 @@ export function putStream(
   else members.delete(stream);
   if (members.size > 0) fold.families.set(family, members);
   else fold.families.delete(family);
+}
+
+function putNames(
+  { naming }: ControlFold,
+  stream: StreamName,
+  before: ReadonlySet<string>,
+  after: ReadonlySet<string>,
+): void {
+  for (const link of before) {
+    if (after.has(link)) continue;
+    const left = naming.get(link)?.filter((one) => one !== stream) ?? [];
+    if (left.length > 0) naming.set(link, left);
+    else naming.delete(link);
+  }
+  for (const link of after) {
+    if (before.has(link)) continue;
+    const known = naming.get(link);
+    if (known) known.push(stream);
+    else naming.set(link, [stream]);
+  }
 }
 
 /** What a stream is found by besides its name: a key by its principal, all others by their kind and organization. */

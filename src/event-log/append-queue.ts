@@ -67,12 +67,17 @@ export class AppendQueue {
     this.bytes -= bytes;
   }
 
-  /** Everything that waits; afterwards nothing is pending. */
-  takeAll(): readonly Append[] {
-    const { waiting } = this;
-    this.waiting = [];
-    for (const one of waiting) this.release(one);
-    return waiting.map(({ append }) => append);
+  /** The oldest that wait, up to so many entries and bytes; one in any case. They are not pending any more. */
+  takeUpTo(most: Pick<QueueBounds, 'entries' | 'bytes'>): readonly Append[] {
+    let [entries, bytes] = [0, 0];
+    const excess = this.waiting.findIndex((one, at) => {
+      entries += one.append.entries.length;
+      bytes += one.bytes;
+      return at > 0 && (entries > most.entries || bytes > most.bytes);
+    });
+    const taken = this.waiting.splice(0, excess < 0 ? this.waiting.length : excess);
+    for (const one of taken) this.release(one);
+    return taken.map(({ append }) => append);
   }
 }
 

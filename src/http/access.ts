@@ -4,11 +4,12 @@ import type { DeniedAttempts } from '../commands/denied-attempts.js';
 import type { Guesses } from '../commands/guesses.js';
 import { keyHash } from '../commands/key-secrets.js';
 import type { KeyUses } from '../commands/key-uses.js';
-import type { ControlError } from '../contract/errors.js';
-import { AuthorityCheck, forbidden, refusalOf, type Standing, unauthenticated } from '../control/authority-check.js';
+import { ControlError } from '../contract/errors.js';
+import { nameOf } from '../contract/links.js';
+import { AuthorityCheck, refusalOf, type Standing } from '../control/authority-check.js';
 import type { ControlState } from '../control/state.js';
 import { type Principal, principalOf, type Reach } from '../model/access.js';
-import type { Authority } from '../model/authority.js';
+import { type Authority, INVALID_KEY } from '../model/authority.js';
 import { gravityOf, type Wanted } from '../model/gravity.js';
 import type { PermissionName, TargetKind } from '../model/permission.js';
 import { SERVICE_ORG } from '../model/service-org.js';
@@ -123,7 +124,7 @@ export class AccessCheck {
     // An unknown route has no access to check: its answer is 404 for everybody.
     if (access === undefined || access === 'public' || access === 'invited') return done();
     const { authorization } = request.headers;
-    if (authorization === undefined) return done(unauthenticated());
+    if (authorization === undefined) return done(keyMissing());
     const hash = presentedKeyHash(authorization);
     if (hash !== undefined && this.knows(hash)) return this.check(request, access, hash, done);
     this.guessed(request, access, hash).then(done, done);
@@ -155,7 +156,7 @@ export class AccessCheck {
   ): Promise<ControlError | undefined> {
     const guess = this.guesses.begin({ guessed: 'key', address: request.remoteIp });
     if (hash !== undefined) await this.state.confirm();
-    const refusal = hash === undefined ? unauthenticated() : this.refusal(request, access, hash);
+    const refusal = hash === undefined ? keyMissing() : this.refusal(request, access, hash);
     if (refusal?.code === 'unauthenticated') guess.wrong();
     else guess.right();
     return refusal;
@@ -173,13 +174,13 @@ export class AccessCheck {
       const principal = root ? undefined : principalOf(this.state.read, hash, this.clock.now());
       this.identified(request, principal);
       if (root && (access === 'root' || access === 'keyed' || readsJournal(request, access))) return undefined;
-      return root || principal ? forbidden() : unauthenticated();
+      return wrongKey(request, principal, root);
     }
     const authority = this.authorityFor(request, access, hash);
     const { principal, refused, reach } = this.authorities.judge(authority);
     this.identified(request, principal);
     request.reach = reach;
-    if (refused || !principal) return refusalOf(refused ?? 'unauthenticated');
+    if (refused || !principal) return refusalOf(refused ?? INVALID_KEY);
     request.standing = this.authorities.standing(authority, principal, reach);
     return undefined;
   }
@@ -274,6 +275,26 @@ function readsJournal({ params, method }: FastifyRequest, access: Checked): bool
   const isRead = method === 'GET' || method === 'HEAD';
   const { org } = (params ?? {}) as { readonly org?: string };
   return isRead && org === SERVICE_ORG && typeof access === 'object' && access.permission === 'readAudit';
+}
+
+function keyMissing(): ControlError {
+  return new ControlError('unauthenticated', 'the request has no key; send it as "Authorization: Bearer <key>"');
+}
+
+/** The refusal of a principal's key where the root key is needed, and of the root key where another one is. */
+function wrongKey({ params }: FastifyRequest, principal: Principal | undefined, isRoot: boolean): ControlError {
+  const { org } = (params ?? {}) as { readonly org?: string };
+  if (principal) {
+    return new ControlError(
+      'forbidden',
+      `only the root key can do this; ${nameOf(principal.link)} of ${principal.org} cannot`,
+    );
+  }
+  if (!isRoot) return refusalOf(INVALID_KEY);
+  return new ControlError(
+    'forbidden',
+    `the root key cannot do this; use a key of ${org === undefined ? 'an organization' : `organization ${org}`}`,
+  );
 }
 
 /** Whether the route shows the caller some resources only, and others not. */

@@ -5,7 +5,7 @@ import { isLive } from './key-life.js';
 import { memberCandidate } from './members.js';
 import { implied, type PermissionName, permissionsOn, type TargetKind } from './permission.js';
 import type { PolicyState } from './policy.js';
-import { type Candidate, compareText, matches } from './query.js';
+import { type Candidate, matches } from './query.js';
 import { keyStream, serviceAccountStream, userStream } from './streams.js';
 import type { UserState } from './user.js';
 import { viewOf } from './views.js';
@@ -72,8 +72,16 @@ export interface PolicyBinding {
 /** What a report is made in; a step is short. */
 type ReportSteps<Result> = Generator<void, Result>;
 
+/** What a report reads, as it was when the report began. */
+interface Reported {
+  /** By their links. */
+  readonly groups: ReadonlyMap<string, GroupState>;
+  readonly namedQueryGroups: readonly GroupState[];
+}
+
 /** A query may have many terms. */
 const MATCHES_A_STEP = 32;
+const GRANTS_A_STEP = 1_000;
 
 interface Member {
   readonly link: string;
@@ -85,36 +93,48 @@ interface Member {
  * reports: the same rules, read from both ends. What was asked before is a look-up in a map.
  */
 export class AccessRules {
-  private readonly policies: readonly PolicyState[];
-  /** By the links that they name as principals. */
-  private readonly bindings = new Map<string, PolicyBinding[]>();
-  private readonly groups = new Map<string, GroupState>();
-  private readonly groupsByMember = new Map<string, GroupState[]>();
-  private readonly queryGroups: readonly GroupState[];
-  /** Those that policies name: what the others match gives nothing. */
-  private readonly namedQueryGroups: readonly GroupState[];
+  private readonly bindings = new Map<string, readonly PolicyBinding[]>();
   /** By principal: itself and the groups that it belongs to. */
   private readonly names = new Map<string, ReadonlySet<string>>();
   private readonly reaches = new Map<string, Reach>();
+  private readonly members = new Map<GroupState, ReadonlySet<string>>();
   /** By the group's name: who matches its query. */
   private matched: ReadonlyMap<string, readonly string[]> | undefined;
+  private knownPolicies: readonly PolicyState[] | undefined;
+  private knownGroups: ReadonlyMap<string, GroupState> | undefined;
+  private knownQueryGroups: readonly GroupState[] | undefined;
 
+  /** Costs nothing: every change of a policy or a group makes new rules, and most requests ask about few of either. */
   constructor(
     private readonly read: Read,
     private readonly org: string,
-  ) {
-    this.policies = [...read.all('policy', org)].sort((one, other) => compareText(one.name, other.name));
-    for (const policy of this.policies) {
-      for (const { permissions, principalLinks } of policy.bindings) {
-        for (const link of principalLinks) addTo(this.bindings, link, { policy, permissions });
-      }
-    }
-    for (const group of read.all('group', org)) {
-      this.groups.set(linkTo(org, 'group', group.name), group);
-      for (const link of group.memberLinks) addTo(this.groupsByMember, link, group);
-    }
-    this.queryGroups = [...this.groups.values()].filter(({ memberQuery }) => memberQuery);
-    this.namedQueryGroups = this.queryGroups.filter(({ name }) => this.bindings.has(linkTo(org, 'group', name)));
+  ) {}
+
+  /** In the order of their names, which are ASCII. */
+  private get policies(): readonly PolicyState[] {
+    this.knownPolicies ??= [...this.read.all('policy', this.org)].sort((one, other) =>
+      one.name < other.name ? -1 : 1,
+    );
+    return this.knownPolicies;
+  }
+
+  /** By their links. */
+  private get groups(): ReadonlyMap<string, GroupState> {
+    const all = () => this.read.all('group', this.org).map((group) => [this.linkOf(group), group] as const);
+    this.knownGroups ??= new Map(all());
+    return this.knownGroups;
+  }
+
+  /** Those that policies name: what the others match gives nothing. */
+  private get namedQueryGroups(): readonly GroupState[] {
+    this.knownQueryGroups ??= this.read
+      .all('group', this.org)
+      .filter((group) => group.memberQuery && this.bindingsOf(this.linkOf(group)).length > 0);
+    return this.knownQueryGroups;
+  }
+
+  private linkOf({ name }: GroupState): string {
+    return linkTo(this.org, 'group', name);
   }
 
   /** Where the principal has the permission on resources of the kind. */
@@ -140,18 +160,28 @@ export class AccessRules {
 
   /** What policies give to the user, group or service account of this link under its own name. */
   bindingsOf(link: string): readonly PolicyBinding[] {
-    return this.bindings.get(link) ?? [];
+    const known = this.bindings.get(link);
+    if (known) return known;
+    const found = this.read
+      .naming('policy', link)
+      .flatMap((policy) =>
+        policy.bindings
+          .filter(({ principalLinks }) => principalLinks.includes(link))
+          .map(({ permissions }) => ({ policy, permissions })),
+      );
+    this.bindings.set(link, found);
+    return found;
   }
 
   /** The names under which policies give the principal something: its own link, and those of its groups. */
   namesOf(principal: string): ReadonlySet<string> {
     const known = this.names.get(principal);
     if (known) return known;
-    const linked = this.groupsByMember.get(principal) ?? [];
-    const user = this.namedQueryGroups.length > 0 ? this.userAt(principal) : undefined;
-    const candidate = user && this.candidateOf(user);
+    const linked = this.read.naming('group', principal);
+    const user = this.userAt(principal);
+    const candidate = user && this.namedQueryGroups.length > 0 ? this.candidateOf(user) : undefined;
     const matched = candidate ? this.namedQueryGroups.filter((group) => isMatched(group, candidate)) : [];
-    const found = new Set([principal, ...[...linked, ...matched].map(({ name }) => linkTo(this.org, 'group', name))]);
+    const found = new Set([principal, ...[...linked, ...matched].map((group) => this.linkOf(group))]);
     this.names.set(principal, found);
     return found;
   }
@@ -180,15 +210,23 @@ export class AccessRules {
 
   private isIn(user: UserState, link: string, groupLink: string): boolean {
     const group = this.groups.get(groupLink);
-    return group !== undefined && (group.memberLinks.includes(link) || isMatched(group, this.candidateOf(user)));
+    return group !== undefined && (this.links(group, link) || isMatched(group, this.candidateOf(user)));
   }
 
   /** What queries look at. */
   candidateOf(user: UserState): Candidate {
-    const groups = this.groupsByMember.get(linkTo(this.org, 'user', user.email)) ?? [];
-    return memberCandidate(this.org, viewOf('user', user, this.read), (group) =>
-      groups.some(({ name }) => name === group),
-    );
+    const link = linkTo(this.org, 'user', user.email);
+    return memberCandidate(this.org, viewOf('user', user, this.read), (name) => {
+      const group = this.groups.get(linkTo(this.org, 'group', name));
+      return group !== undefined && this.links(group, link);
+    });
+  }
+
+  /** Whether the group has the link as a member, whatever its query matches. */
+  private links(group: GroupState, link: string): boolean {
+    const known = this.members.get(group) ?? new Set(group.memberLinks);
+    this.members.set(group, known);
+    return known.has(link);
   }
 
   /**
@@ -197,13 +235,16 @@ export class AccessRules {
    */
   *reportOn(kind: TargetKind, target: string, most: number): ReportSteps<readonly PermissionReport[] | undefined> {
     const grants: Grant[] = [];
-    for (const policy of this.policies) {
+    // As they are when it begins: the fold may go on meanwhile.
+    const { policies, groups, namedQueryGroups } = this;
+    for (const policy of policies) {
       if (policy.targetKind !== '*' && policy.targetKind !== kind) continue;
       if (policy.target !== 'all' && !policy.targetLinks?.includes(target)) continue;
       for (const { permissions, principalLinks } of policy.bindings) {
         const policyLink = linkTo(this.org, 'policy', policy.name);
         const given = { policyLink, grantedPermissions: implied(kind, permissions) };
-        for (const grant of yield* this.grantsOf(principalLinks, given)) grants.push(grant);
+        for (const grant of yield* this.grantsOf(principalLinks, { groups, namedQueryGroups }, given))
+          grants.push(grant);
         if (grants.length > most) return undefined;
         yield;
       }
@@ -220,21 +261,26 @@ export class AccessRules {
   /** Who belongs to several groups of a binding has it from each of them in the same way. */
   private *grantsOf(
     links: readonly string[],
+    { groups, namedQueryGroups }: Reported,
     given: Pick<Grant, 'policyLink' | 'grantedPermissions'>,
   ): ReportSteps<Iterable<Grant>> {
     const grants = new Map<string, Grant>();
     for (const one of links) {
-      const group = this.groups.get(one);
-      const principals = group ? yield* this.membersOf(group) : [{ link: one, via: 'direct' as const }];
-      for (const { link, via } of principals) grants.set(`${via} ${link}`, { principalLink: link, via, ...given });
-      yield;
+      const group = groups.get(one);
+      const principals = group
+        ? yield* this.membersOf(group, namedQueryGroups)
+        : [{ link: one, via: 'direct' as const }];
+      for (const [at, { link, via }] of principals.entries()) {
+        grants.set(`${via} ${link}`, { principalLink: link, via, ...given });
+        if (at % GRANTS_A_STEP === 0) yield;
+      }
     }
     return grants.values();
   }
 
   /** Everybody who belongs to the group, and how. Who is linked and matches too counts as linked. */
-  private *membersOf(group: GroupState): ReportSteps<readonly Member[]> {
-    this.matched ??= yield* this.findMatched();
+  private *membersOf(group: GroupState, queryGroups: readonly GroupState[]): ReportSteps<readonly Member[]> {
+    this.matched ??= yield* this.findMatched(queryGroups);
     const linked = new Set(group.memberLinks);
     const matched = (this.matched.get(group.name) ?? []).filter((link) => !linked.has(link));
     return [
@@ -243,13 +289,13 @@ export class AccessRules {
     ];
   }
 
-  /** The users as they are when it begins: the fold may go on meanwhile. */
-  private *findMatched(): ReportSteps<ReadonlyMap<string, readonly string[]>> {
-    const found = new Map(this.namedQueryGroups.map(({ name }) => [name, [] as string[]]));
+  /** Of the users as they are when it begins. */
+  private *findMatched(queryGroups: readonly GroupState[]): ReportSteps<ReadonlyMap<string, readonly string[]>> {
+    const found = new Map(queryGroups.map(({ name }) => [name, [] as string[]]));
     for (const user of found.size > 0 ? [...this.read.all('user', this.org)] : []) {
       const candidate = this.candidateOf(user);
       const link = linkTo(this.org, 'user', user.email);
-      for (const [at, group] of this.namedQueryGroups.entries()) {
+      for (const [at, group] of queryGroups.entries()) {
         if (isMatched(group, candidate)) found.get(group.name)?.push(link);
         if (at % MATCHES_A_STEP === 0) yield;
       }
@@ -260,10 +306,4 @@ export class AccessRules {
 
 function isMatched({ memberQuery }: GroupState, candidate: Candidate): boolean {
   return memberQuery !== undefined && matches(memberQuery.spec, candidate);
-}
-
-function addTo<Value>(lists: Map<string, Value[]>, key: string, value: Value): void {
-  const known = lists.get(key);
-  if (known) known.push(value);
-  else lists.set(key, [value]);
 }

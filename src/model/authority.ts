@@ -1,4 +1,5 @@
-import { linkTo } from '../contract/links.js';
+import { KINDS } from '../contract/kinds.js';
+import { linkTo, nameOf } from '../contract/links.js';
 import { type AccessRules, type Principal, principalOf, type Reach } from './access.js';
 import type { Read } from './control-events.js';
 import type { PermissionName, TargetKind } from './permission.js';
@@ -29,10 +30,16 @@ export interface Authority {
   readonly needs: readonly Need[];
 }
 
-/** What an authority amounts to at one state. `principal` is set if the key is valid, also when `refused`. */
+/** Why an authority does not hold, as an error that the caller sees. */
+export interface Refused {
+  readonly code: 'unauthenticated' | 'forbidden';
+  readonly message: string;
+}
+
+/** Whether an authority holds at one state. `principal` is set if the key is valid, even if `refused` is set. */
 export interface Judgement {
   readonly principal?: Principal;
-  readonly refused?: 'unauthenticated' | 'forbidden';
+  readonly refused?: Refused;
   /** On which resources the first need holds; `all` without needs. */
   readonly reach: Reach;
 }
@@ -44,16 +51,36 @@ export interface Judgement {
 export function judge(authority: Authority, read: Read, rules: () => AccessRules, now: number): Judgement {
   read(authzStream(authority.org));
   const principal = principalOf(read, authority.keyHash, now);
-  if (!principal) return { refused: 'unauthenticated', reach: 'all' };
+  if (!principal) return { refused: INVALID_KEY, reach: 'all' };
   const { org, needs } = authority;
-  if (principal.org !== org) return { principal, refused: 'forbidden', reach: 'all' };
+  if (principal.org !== org) return { principal, refused: outsider(principal), reach: 'all' };
   let first: Reach | undefined;
   for (const need of needs) {
     const reach = rules().reach(principal.link, need.kind, need.permission);
     first ??= reach;
-    if (!reachesIt(read, principal, need, reach)) return { principal, refused: 'forbidden', reach: first };
+    if (!reachesIt(read, principal, need, reach)) return { principal, refused: lacking(principal, need), reach: first };
   }
   return { principal, reach: first ?? 'all' };
+}
+
+export const INVALID_KEY: Refused = {
+  code: 'unauthenticated',
+  message: 'the key is unknown, expired or revoked; log in again with `svc login`, or send another key',
+};
+
+/** The same bytes for every other organization, whether it exists or not. */
+function outsider({ org, link }: Principal): Refused {
+  const message = `${nameOf(link)} belongs to organization ${org}; use a key of the organization in the path`;
+  return { code: 'forbidden', message };
+}
+
+/** The same text whether the resource exists or not: it repeats the reference that the request gave. */
+function lacking({ org, link }: Principal, { kind, permission, on }: Need): Refused {
+  const plural = KINDS.find(({ name }) => name === kind)?.plural ?? kind;
+  const target =
+    on === 'all' ? `all ${plural}` : on === 'some' ? `any of the ${plural}` : nameOf(linkTo(org, kind, on.ref));
+  const remedy = `ask someone in ${org} who holds it, or use another key`;
+  return { code: 'forbidden', message: `${nameOf(link)} lacks "${permission}" on ${target}; ${remedy}` };
 }
 
 function reachesIt(read: Read, { org, link }: Principal, { kind, on }: Need, reach: Reach): boolean {

@@ -37,6 +37,18 @@ export type ControlEvent =
   | KeyEvent
   | AuthzEvent;
 
+/** Kinds whose resources name users, groups and service accounts. */
+export type NamingKind = 'group' | 'policy';
+
+/** The links that a group or policy names; empty for all other kinds. */
+export function linksNamedIn(state: States[keyof States] | undefined): ReadonlySet<string> {
+  if (state && 'memberLinks' in state) return new Set(state.memberLinks);
+  if (state && 'bindings' in state) return new Set(state.bindings.flatMap(({ principalLinks }) => principalLinks));
+  return NONE;
+}
+
+const NONE: ReadonlySet<string> = new Set();
+
 /** The state of the resources, as a decision sees it. */
 export interface Read {
   /** The state of a resource, or undefined where there is none (never made, or deleted). */
@@ -46,6 +58,11 @@ export interface Read {
    * streams one by one: only single streams have versions that the record can name.
    */
   all<Kind extends keyof States>(kind: Kind, org: string): readonly States[Kind][];
+  /**
+   * The groups that have a link as a member, or the policies that have it as a principal, in the order of their names. It
+   * costs a look-up, however many there are of others. A decision that rests on it is bound as by `all`.
+   */
+  naming<Kind extends NamingKind>(kind: Kind, link: string): readonly States[Kind][];
   /** The keys that speak for a principal, by its link. */
   keysOf(principal: string): readonly { readonly stream: `key/${string}`; readonly state: KeyState }[];
 }

@@ -1,4 +1,4 @@
-import { linkTo, parseLink } from '../contract/links.js';
+import { linkTo, nameOf, parseLink } from '../contract/links.js';
 import { AccessRules } from './access.js';
 import type { ControlEvent, Read } from './control-events.js';
 import { type Given, newlyGiven } from './given.js';
@@ -181,10 +181,4 @@ function knows(rules: AccessRules, granter: string, kind: TargetKind, target: st
     const reach = rules.reach(granter, kind, name);
     return reach === 'all' || reach.has(target);
   });
-}
-
-/** Of a link, its kind and reference: what people call the resource. */
-function nameOf(link: string): string {
-  const { kind, ref } = parseLink(link) ?? {};
-  return kind === undefined ? link : `${kind}/${ref}`;
 }

@@ -156,7 +156,7 @@ export interface AcceptInvitation extends Omit<Occasion, 'granter'> {
 export function decideAcceptInvitation(read: Read, command: AcceptInvitation): ControlEvent[] {
   const { org, invitation: invitationId, codeHash, name, keyHash, mostDays, at, id } = command;
   const invitation = read(invitationStream(org, invitationId));
-  if (invitation?.codeHash !== codeHash) throw new ControlRefusal('not_found', 'there is no such invitation');
+  if (invitation?.codeHash !== codeHash) throw new ControlRefusal('not_found', 'no such invitation exists');
   if (Date.parse(invitation.expires) <= Date.parse(at)) {
     throw new ControlRefusal('conflict', 'the invitation has expired; ask for another');
   }
@@ -232,7 +232,7 @@ export interface RevokeInvitation extends Occasion {
 export function decideRevokeInvitation(read: Read, command: RevokeInvitation): ControlEvent[] {
   const { org, invitation: invitationId, expected, id } = command;
   const invitation = read(invitationStream(org, invitationId));
-  if (!invitation) throw new ControlRefusal('not_found', 'there is no such invitation in this organization');
+  if (!invitation) throw new ControlRefusal('not_found', 'no such invitation exists in this organization');
   checkPrecondition(expected, invitation.version);
   return [withdrawn(invitation, id(0), 'revoke')];
 }

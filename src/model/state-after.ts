@@ -1,4 +1,4 @@
-import type { ControlEvent, Read, States } from './control-events.js';
+import { type ControlEvent, linksNamedIn, type NamingKind, type Read, type States } from './control-events.js';
 
 type Resources = Pick<States, 'user' | 'group' | 'policy'>;
 
@@ -13,14 +13,21 @@ export function readAfter(read: Read, events: readonly ControlEvent[]): Read {
   }
   const changed = new Set(events.flatMap((event) => (isOfResources(event) ? [event.data.id] : [])));
   const after = (stream: string) => (states.has(stream) ? states.get(stream) : read(stream as never)) as never;
+  const isKept = (state: States[keyof States]) => !('id' in state) || !changed.has(state.id);
+  const added = (kind: keyof States) =>
+    [...states].flatMap(([stream, state]) => (state && stream.startsWith(`${kind}/`) ? [state] : []));
   return Object.assign(after, {
-    all: (kind: keyof States, org: string) => {
-      const kept = read.all(kind, org).filter((state) => !('id' in state) || !changed.has(state.id));
-      const added = [...states].flatMap(([stream, state]) => (state && stream.startsWith(`${kind}/`) ? [state] : []));
-      return [...kept, ...added] as never;
+    all: (kind: keyof States, org: string) => [...read.all(kind, org).filter(isKept), ...added(kind)] as never,
+    naming: (kind: NamingKind, link: string) => {
+      const named = added(kind).filter((state) => linksNamedIn(state).has(link)) as States[NamingKind][];
+      return [...read.naming(kind, link).filter(isKept), ...named].sort(byName) as never;
     },
     keysOf: read.keysOf,
   });
+}
+
+function byName({ name: one }: States[NamingKind], { name: other }: States[NamingKind]): number {
+  return one < other ? -1 : 1;
 }
 
 type ResourceEvent = Extract<ControlEvent, { readonly data: Resources[keyof Resources] }>;

@@ -25,6 +25,9 @@ export class GetAuditEventHandler implements IQueryHandler<GetAuditEvent> {
     const found = await this.model.get('auditevent', org, id);
     const names = namesWithin(reach);
     if (found && (names === undefined || names.includes(String(found.fields['contextName'])))) return found.source;
-    throw new ControlError('not_found', 'there is no audit event with this id in this organization');
+    throw new ControlError(
+      'not_found',
+      'no audit event with this id exists in this organization, or you cannot read it',
+    );
   }
 }

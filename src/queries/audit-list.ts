@@ -143,7 +143,7 @@ export function offsetOf(page: number, pageSize: number): number {
   if (page * pageSize > LIMITS.pagedEvents) {
     throw new ControlError(
       'page_too_deep',
-      `pages reach the first ${LIMITS.pagedEvents} events; follow the next links instead`,
+      `pages reach the first ${LIMITS.pagedEvents} events; follow the next links to go deeper`,
     );
   }
   return (page - 1) * pageSize;

@@ -23,6 +23,6 @@ export class GetAuditContextHandler implements IQueryHandler<GetAuditContext> {
     const settings = await this.model.get('auditctx', org, name);
     const count = (await this.model.count('auditevent', org)).get(name);
     if (settings || count !== undefined) return contextOf(name, count, settings?.source);
-    throw new ControlError('not_found', 'there is no such audit context in this organization');
+    throw new ControlError('not_found', `no audit context \`${name}\` exists in \`${org}\``);
   }
 }

@@ -50,7 +50,7 @@ export class Cursors {
   private opened<Sealed>(text: string, list: string): Sealed {
     const opened = this.secret.opened('cursor', text, list);
     if (opened !== undefined) return JSON.parse(opened) as Sealed;
-    throw new ControlError('invalid_cursor', 'the cursor does not belong to this list; start again without it');
+    throw new ControlError('invalid_cursor', 'the cursor belongs to another list; start again without it');
   }
 }
 

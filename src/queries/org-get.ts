@@ -18,6 +18,6 @@ export class GetOrgHandler implements IQueryHandler<GetOrg> {
   async execute({ org }: GetOrg): Promise<string> {
     const found = await this.model.get('org', org, org);
     if (found) return found.source;
-    throw new ControlError('not_found', 'there is no such organization');
+    throw new ControlError('not_found', 'no such organization exists');
   }
 }

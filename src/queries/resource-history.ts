@@ -1,6 +1,7 @@
 import { Inject } from '@nestjs/common';
 import { type IQueryHandler, Query, QueryHandler } from '@nestjs/cqrs';
 import { ControlError } from '../contract/errors.js';
+import { nounOf } from '../contract/kinds.js';
 import { LIMITS } from '../contract/limits.js';
 import { linkTo } from '../contract/links.js';
 import { SERVICE_CONTEXT } from '../model/audit-event.js';
@@ -103,7 +104,7 @@ export class GetEventLogHandler implements IQueryHandler<GetEventLog> {
       (await this.one(org, NEWEST, [equal('resourceName', name), equal('resourceType', kind)]))?.fields['resourceId'] ??
       (await this.one(org, NEWEST, [equal('resourceId', ref), equal('resourceType', kind)]))?.fields['resourceId'];
     if (typeof id === 'string') return id;
-    throw new ControlError('not_found', `there is no such ${kind} in this organization, and was none`);
+    throw new ControlError('not_found', `no ${nounOf(kind)} \`${ref}\` exists in \`${org}\`, and none ever did`);
   }
 
   /**

@@ -28,7 +28,7 @@ Generated from \`src/contract/errors.ts\` and \`src/http/errors/statuses.ts\` by
 Every answer that is not a success carries this body, whoever gives it:
 
 \`\`\`json
-{ "status": 404, "message": "there is no such route", "code": "not_found", "details": {}, "id": "<request id>" }
+{ "status": 404, "message": "no such route exists", "code": "not_found", "details": {}, "id": "<request id>" }
 \`\`\`
 
 \`id\` is the request's id, also in the \`x-request-id\` header and in the service's log. \`message\` is for people and may

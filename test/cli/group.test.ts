@@ -142,7 +142,10 @@ describe('members', () => {
     const added = await client.run(['group', 'add-member', 'devs', '--email', 'no@example.com']);
     expect([added.code, added.stderr]).toEqual([1, expect.stringContaining('/memberLinks/0')]);
     const removed = await client.run(['group', 'remove-member', 'devs', '--email', 'ann@example.com']);
-    expect([removed.code, removed.stderr]).toEqual([1, expect.stringContaining('error: ann@example.com is not a linked member')]);
+    expect([removed.code, removed.stderr]).toEqual([
+      1,
+      expect.stringContaining('error: ann@example.com is not a linked member'),
+    ]);
   });
 
   it.each(['add-member', 'remove-member'])('%s needs a member', async (verb) => {

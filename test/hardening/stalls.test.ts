@@ -15,12 +15,16 @@ import { FULL, scaled, tell } from './scale.js';
 const ROOT_KEY = 'a-root-key-for-the-stalls-test-0123456789abcdef';
 const USERS = scaled(2_000, 20_000);
 const QUERY_GROUPS = scaled(100, 200);
+/** Each links 200 users. */
+const WIDE_GROUPS = scaled(1_000, 10_000);
 const EVENTS = scaled(20_000, 200_000);
 const BULK = 1_000;
 const MEASURED_MS = scaled(3_000, 20_000);
 const QUICK_MS = 100;
 /** A slice, what is done beside it, and what garbage it leaves to collect. */
-const HELD_MS = 60;
+const HELD_MS = 40;
+/** A piece of work that nobody cut up held it for longer. On a busy machine a piece of 20 ms takes twice as much CPU time. */
+const LONGEST_MS = 80;
 
 let dataDir: string;
 let child: ServiceProcess;
@@ -72,6 +76,15 @@ async function seeded(): Promise<{ heavy: string; other: string }> {
   for (let start = 0; start < groups.length; start += 50) {
     const bindings = [{ permissions: ['view'], principalLinks: groups.slice(start, start + 50) }];
     seed.policy('heavy', `p${start}-x`, { targetKind: 'group', target: 'all', bindings });
+  }
+  await log.append(seed.take());
+  for (let n = 0; n < WIDE_GROUPS; n += 1) {
+    const memberLinks = Array.from(
+      { length: 200 },
+      (_, m) => `/org/heavy/user/u${(7 * n + 97 * m) % USERS}@example.com`,
+    );
+    seed.group('heavy', `w${n}-x`, { memberLinks: [...new Set(memberLinks)] });
+    if (n % 100 === 99) await log.append(seed.take());
   }
   await log.append(seed.take());
   await log.close();
@@ -128,6 +141,13 @@ const faulty = JSON.stringify(
 const large = JSON.stringify(
   Array.from({ length: 32 }, (_, n) => ({ resource: { name: `l${n}`, data: { fill: Array(25_000).fill([n]) } } })),
 );
+const numbers = `[${Array.from(
+  { length: 32 },
+  (_, n) => `{"resource":{"name":"n${n}","data":{"a":[${'12345678901234567890,'.repeat(9_000)}1]}}}`,
+)}]`;
+const texts = JSON.stringify(
+  Array.from({ length: 32 }, (_, n) => ({ resource: { name: `t${n}`, data: { fill: 'x'.repeat(200_000) } } })),
+);
 const FILTERS = ['requestId', 'podId', 'location', 'gvcAlias', 'actionType', 'subjectEmail', 'resultStatus'] as const;
 const REPORT = '/org/heavy/group/g1-x/-accessreport';
 /** When all was seeded, by the clock of the log, and a little later each. */
@@ -173,6 +193,19 @@ const ATTACKS: readonly Attack[] = [
     atOnce: 2,
     requests: [bulk(large, 'application/json')],
     statuses: [200, 503],
+  },
+  { name: 'bulks of numbers', atOnce: 2, requests: [bulk(numbers, 'application/json')], statuses: [200, 503] },
+  { name: 'bulks of long texts', atOnce: 2, requests: [bulk(texts, 'application/json')], statuses: [200, 503] },
+  {
+    name: `changes beside ${WIDE_GROUPS} groups of 200 members`,
+    atOnce: 2,
+    requests: () =>
+      Array.from({ length: 100 }, (_, n) => ({
+        method: 'PATCH',
+        path: `/org/heavy/group/w${n}-x`,
+        body: JSON.stringify({ description: `${Math.random()}` }),
+      })),
+    statuses: [200],
   },
   {
     name: '30 reports on the past',
@@ -227,6 +260,7 @@ test.each(ATTACKS)(
     tell(`  the loop was held ${most} ms of CPU time at most, p99 ${held.toFixed(1)} ms`);
     expect(Object.keys(counts).filter((status) => !attack.statuses.includes(Number(status)))).toEqual([]);
     expect(held).toBeLessThan(HELD_MS);
+    expect(longest[0]).toBeLessThan(LONGEST_MS);
     // On a machine that is busy with other things the clock tells about those.
     if (FULL || alone < QUICK_MS / 10) expect(during).toBeLessThan(QUICK_MS * PATIENCE);
   },

@@ -168,7 +168,7 @@ describe('a key', () => {
     expect(pointers(answer)).toEqual(['header:Idempotency-Key']);
   });
 
-  test('may not be empty', async () => {
+  test('must not be empty', async () => {
     const answer = await org.publish<Refusal>(event, { idempotencyKey: '' });
     expect(pointers(answer)).toEqual(['header:Idempotency-Key']);
   });

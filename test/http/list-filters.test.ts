@@ -195,7 +195,7 @@ describe('the query of a list', () => {
   test('may not have a parameter twice', async () => {
     const answer = await org.api.get<Refusal>(`${org.audit}?location=eu&location=us`);
     expect(answer.status).toBe(400);
-    expect(answer.body.details.fields).toEqual([{ pointer: '?location', reason: 'may stand only once' }]);
+    expect(answer.body.details.fields).toEqual([{ pointer: '?location', reason: 'must be given only once' }]);
   });
 
   test.each(['__proto__', 'constructor', 'toString'])('may not have the parameter %s', async (name) => {

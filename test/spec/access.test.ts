@@ -1,4 +1,5 @@
 import { linkTo } from '../../src/contract/links.js';
+import { emptyFold, foldRecord, readFold } from '../../src/control/fold.js';
 import { AccessRules, namesWithin, type PermissionReport, principalOf } from '../../src/model/access.js';
 import type { ControlEvent, Read } from '../../src/model/control-events.js';
 import { decideCreateGroup, type GroupDocument, type GroupState } from '../../src/model/group.js';
@@ -14,6 +15,7 @@ import { decideCreatePolicy, type PolicyDocument } from '../../src/model/policy.
 import { groupStream } from '../../src/model/streams.js';
 import { decideEditUser } from '../../src/model/user.js';
 import fc from '../support/fast-check.js';
+import { at, recordOf } from './decider.js';
 import { account, key, ORG, occasion, org, past, stateAfter, user } from './past.js';
 
 const ROBOT = '/org/acme/serviceaccount/robot';
@@ -283,6 +285,44 @@ describe('an access report', () => {
     );
     const { view } = report(rules, 'user', BEN);
     expect(view?.map(({ principalLink }) => principalLink)).toEqual([ROBOT, superusers.principalLink]);
+  });
+});
+
+/** The report is made in slices, and changes are folded in between. */
+describe('an access report under way', () => {
+  it('shows the policies, groups and users of the moment at which it began', () => {
+    const matching = {
+      kind: 'user',
+      fetch: 'items',
+      spec: { terms: [{ rel: 'group', value: 'linked' }] },
+    } as const;
+    const decisions = [
+      group('linked', { memberLinks: [ANN] }),
+      group('crew', { memberLinks: [ROBOT], memberQuery: matching }),
+      policy('crews', { targetKind: 'user', target: 'all', bindings: [grant(['edit'], CREW)] }),
+      policy('robots', { targetKind: 'user', target: 'all', bindings: [grant(['edit'], ROBOT)] }),
+    ];
+    const before = past(...people, ...decisions);
+    const expected = reportOn(rulesAfter(before), 'user', BEN);
+    const fold = emptyFold();
+    foldRecord(fold, recordOf('before', before, {}), at(0));
+    const read = readFold(fold);
+    const steps = new AccessRules(read, ORG).reportOn('user', BEN, 1_000);
+    steps.next();
+    const after = ['linked', 'crew'].map((name): ControlEvent => {
+      const stream = groupStream(ORG, name);
+      return {
+        type: 'group-edited',
+        stream,
+        auditId: name,
+        data: { ...read(stream), memberLinks: [BEN] } as GroupState,
+      };
+    });
+    foldRecord(fold, recordOf('after', after, {}), at(1));
+    let step = steps.next();
+    while (!step.done) step = steps.next();
+    expect(step.value).toEqual(expected);
+    expect(reportOn(new AccessRules(read, ORG), 'user', BEN)).not.toEqual(expected);
   });
 });
 

@@ -50,9 +50,9 @@ describe('the queue of appends', () => {
     queue.add(append(3));
     queue.add(append(4));
 
-    expect(queue.takeAll()).toHaveLength(2);
+    expect(queue.takeUpTo({ entries: 100, bytes: 1_000 })).toHaveLength(2);
     expect(queue.pending).toEqual({ entries: 0, bytes: 0 });
-    expect(queue.takeAll()).toEqual([]);
+    expect(queue.takeUpTo({ entries: 100, bytes: 1_000 })).toEqual([]);
   });
 });
 

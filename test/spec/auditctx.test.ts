@@ -97,7 +97,7 @@ describe('setting the retention of an audit context', () => {
           now += after;
           if (state) hidden = Math.max(hidden, servedFrom(state, now));
           const at = new Date(now).toISOString();
-          const read = Object.assign(() => state as never, { all: () => [], keysOf: () => [] });
+          const read = Object.assign(() => state as never, { all: () => [], naming: () => [], keysOf: () => [] });
           const [event] = decideSetRetention(read, { ...command, ...to(days), at });
           if (event?.type === 'auditctx-retention-set') state = event.data;
           if (state) expect(servedFrom(state, now)).toBeGreaterThanOrEqual(hidden);
@@ -115,7 +115,7 @@ describe('setting the retention of denied attempts', () => {
     revise: (settings: AuditContextSettings) => ({ ...settings, deniedRetentionDays }),
   });
   const decided = (state: AuditContextState | undefined, days: number | null, at: string) => {
-    const read = Object.assign(() => state as never, { all: () => [], keysOf: () => [] });
+    const read = Object.assign(() => state as never, { all: () => [], naming: () => [], keysOf: () => [] });
     const [event] = decideSetRetention(read, { ...command, ...toDenied(days), at });
     return event?.type === 'auditctx-retention-set' ? event.data : state;
   };

@@ -1,9 +1,13 @@
 import { emptyFold, foldRecord, forgetState, readFold, trackedRead, versionOf } from '../../src/control/fold.js';
+import { imageOf, restoreFold } from '../../src/control/fold-image.js';
 import { KNOWN_MS } from '../../src/control/known-commands.js';
+import type { ControlEvent } from '../../src/model/control-events.js';
 import type { GroupState } from '../../src/model/group.js';
 import type { KeyState } from '../../src/model/key.js';
 import { decideCreateOrg } from '../../src/model/org.js';
+import { readAfter } from '../../src/model/state-after.js';
 import { keyStream } from '../../src/model/streams.js';
+import fc from '../support/fast-check.js';
 import { at, recordOf } from './decider.js';
 import { account, group, key, ORG, occasion, org, past, stateAfter } from './past.js';
 
@@ -138,6 +142,43 @@ describe('what is read off the fold', () => {
       ({ stream, state }) => ({ type: 'key-revoked', stream, auditId: 'r', data: state }) as const,
     );
     expect(stateAfter([...events, ...revoked]).keysOf(robot)).toEqual([]);
+  });
+
+  it('is the groups and policies that name a link, whatever happened to them', () => {
+    const links = ['a', 'b', 'c'].map((ref) => `/org/acme/user/${ref}@example.com`);
+    const refs = fc.constantFrom('x', 'y', 'z');
+    const named = fc.subarray(links);
+    const event = fc.oneof(
+      fc.record({ type: fc.constantFrom('group-edited', 'group-deleted'), ref: refs, memberLinks: named }),
+      fc.record({
+        type: fc.constantFrom('policy-edited', 'policy-deleted'),
+        ref: refs,
+        bindings: fc.array(fc.record({ permissions: fc.constant(['view']), principalLinks: named }), { maxLength: 3 }),
+      }),
+    );
+    fc.assert(
+      fc.property(fc.array(event, { maxLength: 30 }), (drawn) => {
+        const fold = emptyFold();
+        const events = drawn.map(({ type, ref, ...more }): ControlEvent => {
+          const stream = `${type.split('-')[0]}/${ORG}/${ref}`;
+          return { type, stream, auditId: 'a', data: { id: stream, org: ORG, name: ref, ...more } } as never;
+        });
+        foldRecord(fold, recordOf('c1', events, {}), at(0));
+        const restored = emptyFold();
+        restoreFold(restored, imageOf(fold));
+        for (const read of [readFold(fold), readFold(restored), readAfter(readFold(emptyFold()), events)]) {
+          for (const link of links) {
+            const groups = read.all('group', ORG).filter(({ memberLinks }) => memberLinks.includes(link));
+            const policies = read
+              .all('policy', ORG)
+              .filter(({ bindings }) => bindings.some(({ principalLinks }) => principalLinks.includes(link)));
+            expect(names(read.naming('group', link))).toEqual(names(groups).sort());
+            expect(names(read.naming('policy', link))).toEqual(names(policies).sort());
+          }
+        }
+        if (drawn.every(({ type }) => type.endsWith('-deleted'))) expect(fold.naming.size).toBe(0);
+      }),
+    );
   });
 
   it('is nothing of what was forgotten, whose version still stands', () => {

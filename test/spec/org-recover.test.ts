@@ -89,7 +89,7 @@ describe('recovering an organization', () => {
       );
   });
 
-  it('is refused where there is no such organization', () => {
+  it('is refused where no such organization exists', () => {
     given()
       .when((read) => decideRecoverOrg(read, command))
       .thenRefused('not_found');

@@ -16,7 +16,7 @@ interface TestResult {
 }
 
 /** Settings of a run that change what a test does. */
-const SCALES = ['HARDENING_SCALE', 'PROPERTY_SCALE', 'READ_YOUR_WRITES', 'FAULTS_ROUNDS'];
+const SCALES = ['HARDENING_SCALE', 'READ_YOUR_WRITES', 'FAULTS_ROUNDS'];
 
 export default class RepeatReporter {
   onRunComplete(_contexts: unknown, { testResults }: { readonly testResults: readonly SuiteResult[] }): void {

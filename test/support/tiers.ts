@@ -3,7 +3,7 @@ export type Tier = 'quick' | 'named' | 'all';
 
 /** How much random and repeated work a run does. Variables of the environment go first. */
 export const SCALES: Readonly<Record<Tier, Readonly<Record<string, string>>>> = {
-  quick: { HARDENING_SCALE: '0.2', PROPERTY_SCALE: '0.2' },
+  quick: { HARDENING_SCALE: '0.5' },
   named: {},
   all: { HARDENING_SCALE: '0.5', READ_YOUR_WRITES: '500', FAULTS_ROUNDS: '3' },
 };
@@ -13,18 +13,24 @@ export const SCALES: Readonly<Record<Tier, Readonly<Record<string, string>>>> = 
  * changes rarely. `npm test -- PATH` runs one by name.
  */
 export const SLOW: readonly string[] = [
+  'cli/audit.test.ts',
   'cli/completion.test.ts',
+  'cli/eventlog.test.ts',
   'cli/export.test.ts',
+  'cli/group.test.ts',
   'cli/hostile/',
   'cli/install.test.ts',
   'cli/many-users.test.ts',
   'cli/real-events.test.ts',
   'cli/round-trips.test.ts',
   'cli/specification/',
+  'cli/tail.test.ts',
   'cli/transcripts.test.ts',
+  'cli/user.test.ts',
   'hardening/damage.test.ts',
   'hardening/held-sockets.test.ts',
   'hardening/schemathesis.test.ts',
   'hardening/slow-readers.test.ts',
   'hardening/stalls.test.ts',
+  'http/freshness.test.ts',
 ];

@@ -1,7 +1,7 @@
 import type { DatabaseSync } from 'node:sqlite';
 import { ControlError } from '../../contract/errors.js';
 import { type Clock, systemClock } from '../../platform/clock.js';
-import { openExclusive, sqliteFault, unusable } from '../../platform/sqlite.js';
+import { Checkpoints, openExclusive, sqliteFault, unusable } from '../../platform/sqlite.js';
 import { StoreUnusable } from '../../platform/store-unusable.js';
 import { together } from '../../platform/together.js';
 import { type Append, AppendQueue } from '../append-queue.js';
@@ -31,12 +31,15 @@ export interface EmbeddedEventLogOptions {
   readonly maxRecordBytes?: number;
 }
 
+/** More would hold the event loop for longer than 10 ms. */
+const COMMITTED_AT_ONCE = { entries: 2_000, bytes: 2 * 1024 * 1024 };
+
 /** How often a file whose last commit is in doubt is tried again. */
 const REOPEN_MS = 500;
 
 /**
- * The log in one SQLite file: WAL, `synchronous=FULL`, so a commit has reached the disk when it returns. All appends of
- * one turn of the event loop share one transaction, and so one fsync.
+ * The log in one SQLite file: WAL, `synchronous=FULL`, so a commit has reached the disk when it returns. The appends of
+ * one turn of the event loop share one transaction, and so one fsync, up to 2 MiB of them.
  */
 export class EmbeddedEventLog implements EventLog, Backup {
   readonly id: string;
@@ -44,6 +47,7 @@ export class EmbeddedEventLog implements EventLog, Backup {
   private readonly clock: Clock;
   private readonly queue: AppendQueue;
   private readonly waiting = new Set<() => void>();
+  private readonly checkpoints = new Checkpoints();
   private closed = false;
   /** After a commit whose outcome is not known, the file is opened anew before anything else is done with it. */
   private inDoubt = false;
@@ -87,8 +91,9 @@ export class EmbeddedEventLog implements EventLog, Backup {
   }
 
   private commit(): void {
-    const appends = this.queue.takeAll();
+    const appends = this.queue.takeUpTo(COMMITTED_AT_ONCE);
     if (appends.length === 0) return;
+    if (this.queue.pending.entries > 0) setImmediate(() => this.commit());
     let positions: Position[][];
     try {
       positions = this.write(appends);
@@ -112,6 +117,7 @@ export class EmbeddedEventLog implements EventLog, Backup {
       const positions = appends.map(({ entries }) => entries.map((entry) => this.tableFor(entry).insert(entry, time)));
       stage = 'commit';
       this.db.exec('COMMIT');
+      this.checkpoints.wrote(this.db, bytesOf(appends));
       return positions;
     } catch (error) {
       for (const { table, mark } of marks) table.rewind(mark);
@@ -275,12 +281,16 @@ export class EmbeddedEventLog implements EventLog, Backup {
   async close(): Promise<void> {
     if (this.closed) return;
     this.closed = true;
-    this.commit();
+    while (this.queue.pending.entries > 0) this.commit();
     this.wakeReaders();
     if (!this.db.isOpen) return;
     this.noteEnds();
     this.db.close();
   }
+}
+
+function bytesOf(appends: readonly Append[]): number {
+  return appends.reduce((sum, { entries }) => entries.reduce((all, { value }) => all + value.byteLength, sum), 0);
 }
 
 function turnOfTheLoop(): Promise<void> {

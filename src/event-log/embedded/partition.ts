@@ -6,7 +6,8 @@ import { tableName } from './format.js';
 import { RecentRecords } from './recent.js';
 
 const BATCH_RECORDS = 500;
-const BATCH_BYTES = 4 * 1024 * 1024;
+/** Who reads it works on it in one piece. */
+const BATCH_BYTES = 1024 * 1024;
 
 type Columns = [Row['offset'], Row['time'], Row['key'], Row['headers'], Row['value'], Row['crc']];
 

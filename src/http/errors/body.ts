@@ -34,7 +34,7 @@ export function toControlError(thrown: unknown): ControlError {
   if (status === undefined || status >= 500) {
     return new ControlError(
       'internal',
-      'the service failed; the log names the fault under this id',
+      'the service failed; report this request id to the operator',
       {},
       { cause: thrown },
     );
@@ -43,7 +43,7 @@ export function toControlError(thrown: unknown): ControlError {
     return validationFailed([{ pointer: 'path', reason: 'is not valid percent-encoded UTF-8' }]);
   }
   const code = codeOfStatus(status);
-  const message = status === 404 ? 'there is no such route' : ERRORS[code].when;
+  const message = status === 404 ? 'no such route exists' : ERRORS[code].when;
   return new ControlError(code, message, {}, { cause: thrown });
 }
 

@@ -16,7 +16,7 @@ export function checkQuery<Shape extends object>(
   const parameters: Record<string, unknown> = { ...(query as object) };
   const faults = faultsOf(parameters).map(({ pointer, reason }) => {
     const name = pointer.slice(1).split('/')[0] ?? '';
-    return { pointer: `?${name}`, reason: Array.isArray(parameters[name]) ? 'may stand only once' : reason };
+    return { pointer: `?${name}`, reason: Array.isArray(parameters[name]) ? 'must be given only once' : reason };
   });
   if (faults.length > 0) throw validationFailed(faults);
   return query as Shape;
@@ -69,7 +69,7 @@ export function isDocument(body: unknown): body is JsonDocument {
 }
 
 export function unkeptNumber(pointer: string): FieldFault {
-  return { pointer, reason: 'is a number that cannot be kept exactly here' };
+  return { pointer, reason: 'is a number that cannot be stored exactly; send it as a string' };
 }
 
 const CONTEXT_NAME = new RegExp(CONTEXT_NAME_PATTERN);
@@ -85,7 +85,7 @@ export function checkContextName(name: string): void {
 export function checkContext(name: string): void {
   checkContextName(name);
   if (name === SERVICE_CONTEXT) {
-    throw new ControlError('forbidden', `the context ${SERVICE_CONTEXT} is written by the service only`);
+    throw new ControlError('forbidden', `the context ${SERVICE_CONTEXT} can be written only by the service`);
   }
 }
 
@@ -94,7 +94,7 @@ export function checkIdempotencyKey(request: FastifyRequest): string | undefined
   const keys = request.raw.headersDistinct['idempotency-key'];
   if (keys === undefined) return undefined;
   const [key = ''] = keys.map(inUtf8);
-  const fault = keys.length > 1 ? 'may stand only once' : idempotencyKeyFault(key);
+  const fault = keys.length > 1 ? 'must be given only once' : idempotencyKeyFault(key);
   if (fault) throw validationFailed([{ pointer: 'header:Idempotency-Key', reason: fault }]);
   return key;
 }

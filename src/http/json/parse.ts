@@ -27,14 +27,14 @@ interface Scan {
  * with the places.
  */
 export function parseJson(bytes: Buffer, maxDepth: number = LIMITS.depth): JsonDocument {
-  if (!isUtf8(bytes)) throw new ControlError('malformed_json', 'the body is not UTF-8');
+  if (!isUtf8(bytes)) throw new ControlError('malformed_json', 'the body is not valid UTF-8');
   const { depth, members, hasLongNumber, hasEscape } = scan(bytes);
   if (depth > maxDepth) throw tooDeep(depth, maxDepth);
   const text = bytes.toString();
   const value = parseText(text, hasLongNumber);
   if (countMembers(value) !== members) {
     const pointer = findDuplicateName(bytes);
-    throw new ControlError('malformed_json', `the name at ${pointer} stands twice in its object`, { pointer });
+    throw new ControlError('malformed_json', `duplicate member ${pointer}`, { pointer });
   }
   if (text.includes('__proto__') || (hasEscape && text.includes('\\u'))) refuseNames(value);
   if (hasEscape && SURROGATE_ESCAPE.test(text)) refuseLoneSurrogates(value);
@@ -44,7 +44,7 @@ export function parseJson(bytes: Buffer, maxDepth: number = LIMITS.depth): JsonD
 const SURROGATE_ESCAPE = /\\u[dD]/;
 
 export function tooDeep(depth: number, most: number): ControlError {
-  return new ControlError('malformed_json', `the body nests ${depth} deep; at most ${most} is taken`);
+  return new ControlError('malformed_json', `the body is nested ${depth} levels deep; the limit is ${most}`);
 }
 
 /** JSON pointers of the numbers that a double cannot hold. */
@@ -59,7 +59,7 @@ function parseText(text: string, longNumber: boolean): unknown {
     // V8's message quotes the text; the place alone is enough, and quotes nobody.
     const place = /position (\d+)/.exec((error as Error).message)?.[1];
     const at = place === undefined ? { at: text.length } : { at: Number(place) };
-    throw new ControlError('malformed_json', `the body is not JSON: it goes wrong at character ${at.at}`, at);
+    throw new ControlError('malformed_json', `the body is not valid JSON: the fault is at character ${at.at}`, at);
   }
 }
 
@@ -147,7 +147,9 @@ function countMembers(value: unknown): number {
 function refuseNames(value: unknown): void {
   const pointers = pointersWhere(value, (_leaf, name) => name === '__proto__');
   if (pointers.length === 0) return;
-  throw validationFailed(pointers.map((pointer) => ({ pointer, reason: 'a member may not be named __proto__' })));
+  throw validationFailed(
+    pointers.map((pointer) => ({ pointer, reason: 'is named __proto__, which is not allowed; rename the member' })),
+  );
 }
 
 function refuseLoneSurrogates(value: unknown): void {
@@ -156,7 +158,7 @@ function refuseLoneSurrogates(value: unknown): void {
     (leaf, name) => (typeof leaf === 'string' && !leaf.isWellFormed()) || !name.isWellFormed(),
   );
   if (pointers.length === 0) return;
-  const reason = 'has half of a surrogate pair, which is no Unicode character';
+  const reason = 'contains half of a surrogate pair, which is not a Unicode character';
   throw validationFailed(pointers.map((pointer) => ({ pointer: pointer.toWellFormed(), reason })));
 }
 

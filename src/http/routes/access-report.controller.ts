@@ -94,10 +94,10 @@ export class AccessReportController {
   }
 }
 
-/** Aborts when the client has gone, so that nothing is worked out for nobody. */
+/** Aborts when the client closed the connection, so that nothing is worked out for nobody. */
 function gone({ raw }: FastifyReply): AbortSignal {
   const stop = new AbortController();
-  raw.once('close', () => stop.abort(new ControlError('request_timeout', 'the client has gone')));
+  raw.once('close', () => stop.abort(new ControlError('request_timeout', 'the client closed the connection')));
   return stop.signal;
 }
 

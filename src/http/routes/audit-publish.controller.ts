@@ -9,12 +9,14 @@ import type { Clock } from '../../platform/clock.js';
 import { CLOCK } from '../../platform/clock.js';
 import type { Config } from '../../platform/config/config.js';
 import { CONFIG } from '../../platform/config/config.js';
-import { Turns } from '../../platform/turns.js';
+import { type Steps, Turns } from '../../platform/turns.js';
 import { Guarded, onOne } from '../access.js';
 import { Documented, ref } from '../answers/documented.js';
+import { withCommas } from '../answers/envelope.js';
 import { publicationOf, standingOf } from '../caller.js';
 import { errorBody } from '../errors/body.js';
 import { checkContext, checkIdempotencyKey, checkQuery, isDocument } from '../errors/request-faults.js';
+import { sendJsonTexts } from '../server/streamed.js';
 import { AuditPublishDto } from '../shapes/audit-list.js';
 import { type BulkBody, type BulkItem, bulkItems } from '../shapes/bulk-items.js';
 import { compileShape } from '../shapes/compiled.js';
@@ -106,12 +108,9 @@ export class AuditPublishController {
     const published = sound.length > 0 ? await this.commands.execute(command) : [];
     const refused = noneTaken(published);
     if (refused) throw refused;
-    const results = bulkResults(items, published, mode, request.id);
-    const failed = results.filter(({ status }) => status >= 400).length;
-    reply
-      .code(200)
-      .header('content-type', 'application/json; charset=utf-8')
-      .send(JSON.stringify({ kind: 'bulkresult', items: results, succeeded: results.length - failed, failed }));
+    // What is recorded has its answer, whatever that costs.
+    const answer = await this.turns.run({ org }, bulkAnswer(items, published, mode, request.id));
+    sendJsonTexts(reply.code(200), answer);
   }
 
   private eventOf(body: unknown): SentAuditEvent {
@@ -134,7 +133,9 @@ function bulkBodyOf(body: unknown): BulkBody {
 /** A key for the whole would have to stand for its items in this very sequence; each has its own instead. */
 function refuseIdempotencyKey(request: FastifyRequest): void {
   if (request.headers['idempotency-key'] === undefined) return;
-  throw validationFailed([{ pointer: 'header:Idempotency-Key', reason: 'is not taken here: give each item its own' }]);
+  throw validationFailed([
+    { pointer: 'header:Idempotency-Key', reason: 'is not accepted for a bulk; give each item its own idempotencyKey' },
+  ]);
 }
 
 function modeOf(request: FastifyRequest): 'sync' | 'async' {
@@ -145,7 +146,7 @@ function modeOf(request: FastifyRequest): 'sync' | 'async' {
 function noneTaken(published: readonly Published[]): ControlError | undefined {
   const [first] = published;
   const refused = first && 'error' in first && first.error.code === 'log_unavailable' ? first.error : undefined;
-  return refused && published.every((one) => 'error' in one && one.error === refused) ? refused : undefined;
+  return refused && published.every((one) => 'error' in one && one.error.code === refused.code) ? refused : undefined;
 }
 
 function answerOf({ state }: Extract<Published, { state: string }>, mode: 'sync' | 'async') {
@@ -157,20 +158,30 @@ function answerOf({ state }: Extract<Published, { state: string }>, mode: 'sync'
   return { status: 202, message };
 }
 
-function bulkResults(
+/** A thousand items of a hundred faults each are several MiB: too much to write in one piece. */
+function* bulkAnswer(
   items: readonly BulkItem[],
   published: readonly Published[],
   mode: 'sync' | 'async',
   requestId: string,
-): ({ readonly index: number; readonly status: number } & Record<string, unknown>)[] {
-  const results = published.values();
-  return items.map((item, index) => {
-    const result = item instanceof ControlError ? { error: item } : results.next().value;
-    if (!result) throw new Error('a bulk publish has a result an item');
-    if ('error' in result) {
-      const error = errorBody(result.error, requestId);
-      return { index, status: error.status, error };
-    }
-    return { index, id: result.id, ...answerOf(result, mode) };
-  });
+): Steps<string[]> {
+  const outcomes = published.values();
+  const results: string[] = [];
+  let failed = 0;
+  for (const [index, item] of items.entries()) {
+    const outcome = item instanceof ControlError ? { error: item } : outcomes.next().value;
+    if (!outcome) throw new Error('a bulk publish has a result an item');
+    const result = bulkResult(index, outcome, mode, requestId);
+    if (result.status >= 400) failed += 1;
+    results.push(JSON.stringify(result));
+    yield;
+  }
+  const end = `],"succeeded":${results.length - failed},"failed":${failed}}`;
+  return ['{"kind":"bulkresult","items":[', ...withCommas(results), end];
+}
+
+function bulkResult(index: number, outcome: Published, mode: 'sync' | 'async', requestId: string) {
+  if (!('error' in outcome)) return { index, id: outcome.id, ...answerOf(outcome, mode) };
+  const error = errorBody(outcome.error, requestId);
+  return { index, status: error.status, error };
 }

@@ -123,19 +123,19 @@ function checkTogether(parameters: AuditListDto, fixed: AuditFilters): void {
     .filter((name) => Object.hasOwn(parameters, name))
     .map((name) => ({ pointer: `?${name}`, reason: 'is fixed by the path; remove it' }));
   for (const [name, value] of Object.entries(fixed)) {
-    if (value === '') faults.push({ pointer: `path:${name}`, reason: 'may not be empty' });
+    if (value === '') faults.push({ pointer: `path:${name}`, reason: 'must not be empty' });
   }
   if (parameters.page !== undefined && parameters.cursor !== undefined) {
-    faults.push({ pointer: '?page', reason: 'may not stand beside a cursor' });
+    faults.push({ pointer: '?page', reason: 'cannot be combined with a cursor' });
   }
   if (parameters.last !== undefined) faults.push(...lastFaults(parameters));
   if (faults.length > 0) throw validationFailed(faults);
 }
 
 function lastFaults({ order, page, cursor }: AuditListDto): FieldFault[] {
-  if (order !== 'received') return [{ pointer: '?last', reason: 'goes with order=received' }];
+  if (order !== 'received') return [{ pointer: '?last', reason: 'requires order=received' }];
   if (page === undefined && cursor === undefined) return [];
-  return [{ pointer: '?last', reason: 'may not stand beside a page or a cursor' }];
+  return [{ pointer: '?last', reason: 'cannot be combined with a page or a cursor' }];
 }
 
 /** `self` repeats the request; the others go on with the same filters from a cursor. */

@@ -67,7 +67,7 @@ export class DeadLetterController {
     const body = checkOptionalBody<ReplayDto>(replayFaults, request.body);
     if (body.force && body.places === undefined) {
       throw validationFailed([
-        { pointer: '/force', reason: 'goes with `places`: without them, what is open is replayed' },
+        { pointer: '/force', reason: 'requires `places`; without `places` every open dead letter is replayed' },
       ]);
     }
     return {

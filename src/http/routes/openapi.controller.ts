@@ -64,7 +64,7 @@ export class OpenApiController {
   )
   asset(@Param('asset') name: string, @Res() reply: FastifyReply): void {
     const asset = Object.hasOwn(ASSETS, name) ? ASSETS[name] : undefined;
-    if (!asset) throw new ControlError('not_found', 'the page has no such file');
+    if (!asset) throw new ControlError('not_found', 'no such file exists for this page');
     sendText(reply, asset.type, asset.text());
   }
 }

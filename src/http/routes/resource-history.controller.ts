@@ -72,7 +72,7 @@ export class EventLogController {
     const parameters = checkQuery<EventLogDto>(logFaults, request);
     const { actionType, page, pageSize = PAGE_SIZE, cursor } = parameters;
     if (page !== undefined && cursor !== undefined) {
-      throw validationFailed([{ pointer: '?page', reason: 'may not stand beside a cursor' }]);
+      throw validationFailed([{ pointer: '?page', reason: 'cannot be combined with a cursor' }]);
     }
     const { resourceId, items, next } = await this.queries.execute(
       new GetEventLog(kind, org, ref, {

@@ -25,7 +25,9 @@ export function addBodyParsers(server: FastifyInstance): void {
   });
   server.addContentTypeParser('*', (request, _stream, done) => {
     if (isEmpty(request) && needsNoBody(request)) return done(null);
-    done(new ControlError('unsupported_media_type', 'this route does not take a body of this Content-Type'));
+    done(
+      new ControlError('unsupported_media_type', 'this route does not accept this Content-Type; send application/json'),
+    );
   });
 }
 

@@ -12,12 +12,12 @@ export function ambiguousFraming({ raw }: FastifyRequest): ControlError | undefi
     const name = rawHeaders[at];
     if (name?.length === 4 && name.toLowerCase() === 'host') hosts += 1;
   }
-  if (hosts > 1) return fault('host', 'is there more than once; send it once');
+  if (hosts > 1) return fault('host', 'was sent more than once; send it once');
   if (httpVersion === '1.0') {
     if (headers['transfer-encoding'] === undefined) return undefined;
-    return fault('transfer-encoding', 'is not for HTTP/1.0; send Content-Length, or HTTP/1.1');
+    return fault('transfer-encoding', 'is not allowed in HTTP/1.0; send Content-Length, or use HTTP/1.1');
   }
-  return hosts === 0 ? fault('host', 'is missing; HTTP/1.1 needs it') : undefined;
+  return hosts === 0 ? fault('host', 'is missing; HTTP/1.1 requires it') : undefined;
 }
 
 function fault(header: string, reason: string): ControlError {
@@ -32,7 +32,7 @@ export function refusedCharset({ headers }: FastifyRequest): ControlError | unde
   if (type === undefined || !type.includes(';')) return undefined;
   for (const [, name = '', quoted, plain] of type.matchAll(PARAMETER)) {
     if (name.toLowerCase() !== 'charset' || /^utf-?8$/i.test(quoted ?? plain ?? '')) continue;
-    return new ControlError('unsupported_media_type', 'bodies are taken in UTF-8 only: send charset=utf-8, or none');
+    return new ControlError('unsupported_media_type', 'the body must be UTF-8; send charset=utf-8, or no charset');
   }
   return undefined;
 }

@@ -6,8 +6,8 @@ import { LIMITS } from '../../contract/limits.js';
  * dot of the root, names in other scripts as A-labels (RFC 5890). Undefined for a sound one.
  */
 export function hostNameFault(name: string): string | undefined {
-  if (name.startsWith('*.')) return 'may not begin with a wildcard; name the domain, and set spec.acceptAllSubdomains';
-  if (name.endsWith('.')) return 'may not end with a dot';
+  if (name.startsWith('*.')) return 'must not begin with a wildcard; name the domain, and set spec.acceptAllSubdomains';
+  if (name.endsWith('.')) return 'must not end with a dot';
   if (!isAscii(name)) return `must have its labels in other scripts as A-labels${suggestion(domainToASCII(name))}`;
   if (name !== name.toLowerCase()) return 'must be in lower case';
   const labels = name.split('.');
@@ -22,10 +22,10 @@ export function hostNameFault(name: string): string | undefined {
 }
 
 function labelFault(label: string): string | undefined {
-  if (label === '') return 'may not have an empty label';
-  if (label.length > LIMITS.hostLabel) return `may have labels of at most ${LIMITS.hostLabel} characters`;
-  if (!/^[a-z0-9-]+$/.test(label)) return 'may have letters, digits and hyphens only in its labels';
-  if (label.startsWith('-') || label.endsWith('-')) return 'may not have labels that begin or end with a hyphen';
+  if (label === '') return 'must not have an empty label';
+  if (label.length > LIMITS.hostLabel) return `must have labels of at most ${LIMITS.hostLabel} characters`;
+  if (!/^[a-z0-9-]+$/.test(label)) return 'must have only letters, digits and hyphens in its labels';
+  if (label.startsWith('-') || label.endsWith('-')) return 'must not have labels that begin or end with a hyphen';
   if (label.startsWith('xn--') && !isALabel(label)) return `has the label ${label}, which is not a valid A-label`;
   return undefined;
 }

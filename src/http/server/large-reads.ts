@@ -35,7 +35,7 @@ export class LargeReads {
 
   private async enter(org: string, raw: ServerResponse): Promise<void> {
     const gone = new AbortController();
-    raw.once('close', () => gone.abort(new ControlError('request_timeout', 'the client has gone')));
+    raw.once('close', () => gone.abort(new ControlError('request_timeout', 'the client closed the connection')));
     const place = await this.places.take(org, gone.signal);
     const held = { raw, place, bytes: 0, since: performance.now() };
     this.held.add(held);

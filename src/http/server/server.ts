@@ -114,7 +114,7 @@ export function prepareServer(
     const ambiguity = ambiguousFraming(request);
     request.endsConnection = ambiguity !== undefined;
     if (ambiguity) return done(ambiguity);
-    if (request.is404) return done(new ControlError('not_found', 'there is no such route'));
+    if (request.is404) return done(new ControlError('not_found', 'no such route exists'));
     // Public routes tell about the process itself, so they answer whatever its state.
     const open = request.routeOptions.config.access === 'public';
     const reason = open ? undefined : gate.closedBecause();
@@ -136,7 +136,10 @@ export function prepareServer(
 function refusedEncoding(request: FastifyRequest): ControlError | undefined {
   const encoding = request.headers['content-encoding'];
   if (encoding === undefined || encoding === 'identity') return undefined;
-  return new ControlError('unsupported_media_type', 'compressed bodies are not taken');
+  return new ControlError(
+    'unsupported_media_type',
+    'compressed bodies are not accepted; send the body without Content-Encoding',
+  );
 }
 
 /** All that Node parses; CONNECT asks for a tunnel, not for a path. */
@@ -157,7 +160,7 @@ export function refuseOtherMethods(server: FastifyInstance, routes: ReadonlyMap<
       // Before the body is read: it does not matter what it would say.
       onRequest: (_request, reply, done) => {
         reply.header('allow', allow);
-        done(new ControlError('method_not_allowed', `this path takes ${allow}`));
+        done(new ControlError('method_not_allowed', `this path does not support the method; it supports ${allow}`));
       },
       handler: (_request, reply) => reply,
     });

@@ -27,8 +27,7 @@ export interface BulkBody {
  * is parsed, for one that has too many.
  */
 export function* bulkItems({ type, bytes }: BulkBody, now: number): Steps<BulkItem[]> {
-  const texts =
-    type === 'json' ? arrayItems(bytes, LIMITS.bulkEvents + 1) : yield* linesOf(bytes, LIMITS.bulkEvents + 1);
+  const texts = yield* (type === 'json' ? arrayItems : linesOf)(bytes, LIMITS.bulkEvents + 1);
   if (!texts) {
     // Why it is no JSON is told of what a person may have written.
     if (bytes.length <= LIMITS.bodyBytes) parseJson(bytes);

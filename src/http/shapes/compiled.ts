@@ -88,7 +88,7 @@ function faultOf({ instancePath: pointer, keyword, params, schemaPath }: ErrorOb
     case 'if':
       return undefined;
     case 'anyOf':
-      return { pointer, reason: 'needs an id or a name that is not empty' };
+      return { pointer, reason: 'requires an id or a name that is not empty' };
     case 'format':
       return { pointer, reason: FORMAT_REASONS[params.format] ?? `must be a ${params.format}` };
     default:
@@ -113,11 +113,11 @@ function typeReason(types: string | readonly string[]): string {
 const FORMAT_REASONS: Readonly<Record<string, string>> = {
   instant:
     'must be an ISO 8601 instant such as 2026-01-31T12:00:00.000Z, to the millisecond, in the years 0001 to 9999',
-  trimmed: 'may not begin or end with white space',
-  line: 'may not begin or end with white space, nor have control characters',
+  trimmed: 'must not begin or end with white space',
+  line: 'must not begin or end with white space, or contain control characters',
   email: 'must be an e-mail address such as someone@example.com',
-  'no-control-characters': 'may not have control characters',
+  'no-control-characters': 'must not contain control characters',
   'platform-link': 'must be a link: /org/{org}/... or //..., of path segments as in a URL',
   'go-duration': 'must be a duration such as 24h, 1h30m or 90s (units h, m, s, ms, us, ns), not negative',
-  'http-token': 'must be a name as HTTP takes them: letters, digits and hyphens, or *',
+  'http-token': 'must be an HTTP header name (letters, digits, hyphens) or *',
 };

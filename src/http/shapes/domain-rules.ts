@@ -34,7 +34,7 @@ function specFaults(spec: unknown, regexes: RegexCheck): FieldFault[] {
     const number = member(port, 'number');
     const first = number === undefined ? undefined : numbers.get(number);
     if (first === undefined) numbers.set(number, index);
-    else faults.push({ pointer: `${pointer}/number`, reason: `is the number of port ${first} already; use another` });
+    else faults.push({ pointer: `${pointer}/number`, reason: `is already used by port ${first}; use another` });
     faults.push(...portFaults(port, pointer, regexes));
   }
   return faults;
@@ -48,7 +48,7 @@ function portFaults(port: unknown, pointer: string, regexes: RegexCheck): FieldF
     const at = `${pointer}/cors/allowOrigins/${index}`;
     const [exact, regex] = [member(origin, 'exact'), member(origin, 'regex')];
     if (isObject(origin) && exact === undefined && regex === undefined) {
-      return [{ pointer: at, reason: 'needs exact or regex' }];
+      return [{ pointer: at, reason: 'requires exact or regex' }];
     }
     return regexFaults(regexes, regex, `${at}/regex`);
   });
@@ -63,7 +63,7 @@ function routeFaults(route: unknown, pointer: string, regexes: RegexCheck): Fiel
     ...regexFaults(regexes, member(route, 'hostRegex'), `${pointer}/hostRegex`),
     ...unsound.map((name) => ({
       pointer: `${pointer}/headers/request/set/${escapePointer(name)}`,
-      reason: 'is not the name of a header: letters, digits and hyphens',
+      reason: 'must be an HTTP header name: letters, digits and hyphens',
     })),
   ];
 }

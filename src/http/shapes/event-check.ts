@@ -28,7 +28,7 @@ export function eventFaults(value: unknown, exact: boolean, now: number): FieldF
   const time = (value as Partial<SentAuditEvent> | null)?.eventTime;
   const ms = typeof time === 'string' ? parseInstant(time) : undefined;
   if (ms !== undefined && ms > now + AHEAD_MS) {
-    faults.push({ pointer: '/eventTime', reason: 'may be at most 5 minutes in the future' });
+    faults.push({ pointer: '/eventTime', reason: 'must be at most 5 minutes in the future' });
   }
   return faults;
 }

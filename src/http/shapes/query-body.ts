@@ -27,7 +27,7 @@ export function specFaults(spec: QuerySpec, kind: string, pointer: string): Fiel
 function termFaults({ op = '=', property, tag, rel, value }: Term, kind: string, pointer: string): FieldFault[] {
   const faults: FieldFault[] = [];
   const compared = [property, tag, rel].filter((one) => one !== undefined);
-  if (compared.length !== 1) faults.push({ pointer, reason: 'needs exactly one of property, tag and rel' });
+  if (compared.length !== 1) faults.push({ pointer, reason: 'requires exactly one of property, tag and rel' });
   const isValueless = op === 'exists' || op === '!exists';
   if (!isValueless && value === undefined) faults.push({ pointer: `${pointer}/value`, reason: 'is required' });
   if (rel === undefined) return faults;

@@ -1,5 +1,6 @@
 import type { DatabaseSync, StatementSync } from 'node:sqlite';
 import type { Offsets, Topic } from '../../event-log/event-log.js';
+import { Checkpoints } from '../../platform/sqlite.js';
 import type { Job, Turns } from '../../platform/turns.js';
 import type { Document, Outcome, Position, StoredDocument, Write } from '../document.js';
 import { KIND_NAMES, type KindName } from '../kinds.js';
@@ -29,6 +30,7 @@ export class EmbeddedGeneration implements Generation {
   private readonly tables: Readonly<Record<KindName, KindTable>>;
   private readonly nextOf: StatementSync;
   private readonly advance: StatementSync;
+  private readonly checkpoints = new Checkpoints();
 
   constructor(
     private readonly database: DatabaseSync,
@@ -53,6 +55,7 @@ export class EmbeddedGeneration implements Generation {
       const outcomes = writes.map((write) => ({ code: this.tables[write.kind].apply(write), id: write.id }));
       this.know(writes);
       for (const [partition, next] of Object.entries(progress)) this.advance.run(topic, Number(partition), next);
+      this.checkpoints.wrote(this.database, bytesOf(writes));
       return outcomes;
     });
   }
@@ -171,4 +174,8 @@ function jobOf({ org, budgetMs }: Pick<SearchQuery, 'org' | 'budgetMs'>): Job {
 
 function lost(): never {
   throw new GenerationLost('the generation is not there any more');
+}
+
+function bytesOf(writes: readonly Write[]): number {
+  return writes.reduce((sum, write) => sum + (write.op === 'delete' ? 0 : write.source.length), 0);
 }
