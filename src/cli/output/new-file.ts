@@ -1,5 +1,6 @@
 import { constants } from 'node:fs';
 import { type FileHandle, link, lstat, open, rename, rm } from 'node:fs/promises';
+import { ClientError } from '../../client/errors.js';
 import { CliError, EXIT } from './failures.js';
 
 /** Creates a file that only its owner can read. Throws if the name is taken, also by a symbolic link. */
@@ -39,7 +40,7 @@ export async function writing<Result>(file: string, work: () => Promise<Result>)
   try {
     return await work();
   } catch (error) {
-    if (error instanceof CliError) throw error;
+    if (error instanceof ClientError) throw error;
     throw new CliError(`cannot write ${file}: ${(error as Error).message}`, EXIT.failure, [], { cause: error });
   }
 }
