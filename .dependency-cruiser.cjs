@@ -8,10 +8,12 @@ const layers = {
   control: ['event-log', 'model', 'platform', 'contract'],
   progress: ['event-log', 'platform', 'contract'],
   // The read model says what became of a record when nobody is left who saw it indexed.
-  commands: ['control', 'progress', 'read-model', 'event-log', 'model', 'platform', 'contract'],
+  shapes: ['model', 'platform', 'contract'],
+  kinds: ['shapes', 'model', 'platform', 'contract'],
+  commands: ['kinds', 'control', 'progress', 'read-model', 'event-log', 'model', 'platform', 'contract'],
   queries: ['control', 'read-model', 'model', 'platform', 'contract'],
   projections: ['control', 'progress', 'read-model', 'event-log', 'model', 'platform', 'contract'],
-  http: ['commands', 'queries', 'control', 'model', 'platform', 'contract'],
+  http: ['commands', 'queries', 'kinds', 'shapes', 'control', 'model', 'platform', 'contract'],
   client: ['contract'],
   cli: ['client', 'contract'],
 };

@@ -7,23 +7,13 @@
  */
 import { spawnSync } from 'node:child_process';
 import { missing } from './support/prerequisites.ts';
-import { SCALES, SLOW, type Tier } from './support/tiers.ts';
-
-/** An argument that names suites, tests or a project. */
-const NAMING =
-  /^(-t$|--(testNamePattern|testPathPatterns|runTestsByPath|selectProjects|findRelatedTests)\b|[^-].*[/a-z])/i;
+import { SCALES, SLOW, type Tier, tierOf } from './support/tiers.ts';
 
 const [first, ...rest] = process.argv.slice(2);
 const given = first === '--all' ? rest : process.argv.slice(2);
 const half = ['suites', 'faults'].find((name) => name === given[0]);
 const args = half === undefined ? given : given.slice(1);
 const { env } = process;
-
-function tierOf(): Tier {
-  if (first === '--all') return 'all';
-  const asksForContainers = env.REQUIRE_CONTAINERS === '1' || Boolean(env.TEST_KAFKA_BROKERS);
-  return asksForContainers || args.some((arg) => NAMING.test(arg)) ? 'named' : 'quick';
-}
 
 function announce(tier: Tier): void {
   const lines = missing(tier === 'quick');
@@ -43,7 +33,7 @@ function jest(tier: Tier, ...options: string[]): number {
   return status ?? 1;
 }
 
-const tier = tierOf();
+const tier = first === '--all' ? 'all' : tierOf(args, env);
 announce(tier);
 const suites = half === 'faults' ? 0 : jest(tier);
 const faults = tier === 'all' && half !== 'suites' ? jest(tier, '--config', 'test/faults/jest.config.js') : 0;

@@ -1,13 +1,13 @@
 import { Inject } from '@nestjs/common';
 import { Command, CommandHandler, type ICommandHandler } from '@nestjs/cqrs';
 import type { Caller } from '../control/fold.js';
-import { decideSetRetention, type SetRetention } from '../model/auditctx.js';
+import { settingsOf } from '../kinds/auditctx.js';
+import { decideSetRetention } from '../model/auditctx.js';
 import type { Authority } from '../model/authority.js';
+import type { Change } from '../model/change.js';
 import { CLOCK, type Clock, isoTime } from '../platform/clock.js';
-import type { Config } from '../platform/config/config.js';
-import { CONFIG } from '../platform/config/config.js';
-import type { Ids } from '../platform/ids.js';
-import { IDS } from '../platform/ids.js';
+import { CONFIG, type Config } from '../platform/config/config.js';
+import { IDS, type Ids } from '../platform/ids.js';
 import { isFound, Waiters } from '../progress/waiters.js';
 import { CommandRunner } from './command-runner.js';
 
@@ -16,7 +16,7 @@ export class EditAuditContext extends Command<boolean> {
   constructor(
     readonly org: string,
     readonly name: string,
-    readonly edit: Pick<SetRetention, 'revise' | 'expected' | 'identity'>,
+    readonly change: Change,
     readonly by: Caller,
     readonly authority: Authority | undefined,
   ) {
@@ -34,7 +34,7 @@ export class EditAuditContextHandler implements ICommandHandler<EditAuditContext
     @Inject(CONFIG) private readonly config: Config,
   ) {}
 
-  async execute({ org, name, edit, by, authority }: EditAuditContext): Promise<boolean> {
+  async execute({ org, name, change, by, authority }: EditAuditContext): Promise<boolean> {
     const at = isoTime(this.clock.now());
     const ids = { context: this.ids.next(), audit: this.ids.next() };
     const { position } = await this.runner.run({
@@ -43,7 +43,7 @@ export class EditAuditContextHandler implements ICommandHandler<EditAuditContext
       at,
       by,
       authority,
-      decide: (read) => decideSetRetention(read, { org, name, ...edit, at, ids }),
+      decide: (read) => decideSetRetention(settingsOf(name), read, { org, name, change, at, ids }),
     });
     if (!position) return true;
     const indexed = await this.waiters.waitFor('control', position, this.config.syncTimeoutMs);

@@ -5,12 +5,11 @@ import type { Caller } from '../control/fold.js';
 import { ControlState } from '../control/state.js';
 import type { Authority } from '../model/authority.js';
 import { canonicalJson } from '../model/canonical-json.js';
-import type { ControlEvent, Read, States } from '../model/control-events.js';
+import type { ControlEvent, Read } from '../model/control-events.js';
 import type { Occasion } from '../model/resource.js';
 import { serviceAccountStream, userStream } from '../model/streams.js';
 import { CLOCK, type Clock, isoTime } from '../platform/clock.js';
-import type { Config } from '../platform/config/config.js';
-import { CONFIG } from '../platform/config/config.js';
+import { CONFIG, type Config } from '../platform/config/config.js';
 import { IDS, type Ids, keyedId } from '../platform/ids.js';
 import { isFound, Waiters } from '../progress/waiters.js';
 import { AppendsUnderWay } from './appends-under-way.js';
@@ -97,19 +96,6 @@ export class ControlChanges {
       changesRights(events) ? this.underWay.settled(org, syncTimeoutMs) : true,
     ]);
     return { commandId, events, searchable: isFound(indexed) && settled };
-  }
-
-  /** As `make`, for a change of the resource of this stream. */
-  async makeOf<Kind extends keyof States>(
-    stream: `${Kind}/${string}`,
-    change: ChangeRequest,
-    decide: (read: Read, occasion: Occasion) => ControlEvent[],
-  ): Promise<Changed<States[Kind]>> {
-    const { events, searchable } = await this.make(change, decide);
-    const event = events.find((event) => event.stream === stream);
-    const state = event && 'data' in event ? (event.data as States[Kind]) : this.state.read(stream);
-    if (!state) throw new Error(`the change left nothing of ${stream}`);
-    return { state, searchable };
   }
 
   private occasion(granter: string | undefined): Occasion {

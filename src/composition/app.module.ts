@@ -1,6 +1,5 @@
 import { type DynamicModule, Module } from '@nestjs/common';
 import { CqrsModule } from '@nestjs/cqrs';
-import { ReportAccessHandler } from '../commands/access-report.js';
 import { AppendsUnderWay } from '../commands/appends-under-way.js';
 import { PublishAuditEventsHandler } from '../commands/audit-publish.js';
 import { EditAuditContextHandler } from '../commands/auditctx-edit.js';
@@ -9,9 +8,7 @@ import { CommandRunner } from '../commands/command-runner.js';
 import { ControlChanges } from '../commands/control-changes.js';
 import { ListDeadLettersHandler } from '../commands/dead-letter-list.js';
 import { ReplayDeadLettersHandler } from '../commands/dead-letter-replay.js';
-import { CreateDomainHandler, DeleteDomainHandler, EditDomainHandler } from '../commands/domain.js';
 import { FormerEvents } from '../commands/event-keys.js';
-import { CreateGroupHandler, DeleteGroupHandler, EditGroupHandler } from '../commands/group.js';
 import { Guesses } from '../commands/guesses.js';
 import {
   AcceptInvitationHandler,
@@ -20,22 +17,16 @@ import {
   type Mailer,
   RevokeInvitationHandler,
 } from '../commands/invitation.js';
-import { AddKeyHandler, ListKeysHandler, RemoveKeyHandler } from '../commands/key.js';
+import { AddKeyHandler, RemoveKeyHandler } from '../commands/key.js';
 import { KeySecrets } from '../commands/key-secrets.js';
 import { CreateOrgHandler } from '../commands/org-create.js';
 import { RecoverOrgHandler } from '../commands/org-recover.js';
-import { CreatePolicyHandler, DeletePolicyHandler, EditPolicyHandler } from '../commands/policy.js';
+import { CreateResourceHandler, DeleteResourceHandler, EditResourceHandler } from '../commands/resource.js';
 import { SecurityEvents } from '../commands/security-events.js';
-import {
-  CreateServiceAccountHandler,
-  DeleteServiceAccountHandler,
-  EditServiceAccountHandler,
-} from '../commands/service-account.js';
 import { MAINTENANCE, type Maintenance, StartRebuildHandler, StartReconciliationHandler } from '../commands/upkeep.js';
 import { Jobs } from '../commands/upkeep-jobs.js';
-import { DeleteUserHandler, EditUserHandler } from '../commands/user.js';
-import { WhoAmIHandler } from '../commands/whoami.js';
 import { AuthorityCheck } from '../control/authority-check.js';
+import { PastStates } from '../control/past-state.js';
 import { ControlState } from '../control/state.js';
 import type { Backup } from '../event-log/backup.js';
 import { BACKUP } from '../event-log/backup.js';
@@ -49,8 +40,6 @@ import { AuditPublishController } from '../http/routes/audit-publish.controller.
 import { AuditReadController } from '../http/routes/audit-read.controller.js';
 import { BackupController } from '../http/routes/backup.controller.js';
 import { DeadLetterController } from '../http/routes/dead-letter.controller.js';
-import { DomainController } from '../http/routes/domain.controller.js';
-import { GroupController } from '../http/routes/group.controller.js';
 import { HealthController } from '../http/routes/health.controller.js';
 import { InvitationController } from '../http/routes/invitation.controller.js';
 import { KeyController } from '../http/routes/key.controller.js';
@@ -58,12 +47,11 @@ import { MetricsController } from '../http/routes/metrics.controller.js';
 import { OpenApiController } from '../http/routes/openapi.controller.js';
 import { OrgController } from '../http/routes/org.controller.js';
 import { PermissionsController } from '../http/routes/permissions.controller.js';
-import { PolicyController } from '../http/routes/policy.controller.js';
+import { resourceController } from '../http/routes/resource.controller.js';
 import { EventLogController } from '../http/routes/resource-history.controller.js';
-import { ServiceAccountController } from '../http/routes/service-account.controller.js';
 import { MaintenanceController } from '../http/routes/upkeep.controller.js';
-import { UserController } from '../http/routes/user.controller.js';
 import { WhoAmIController } from '../http/routes/whoami.controller.js';
+import { RESOURCE_KINDS } from '../kinds/kinds.js';
 import type { Clock } from '../platform/clock.js';
 import { CLOCK } from '../platform/clock.js';
 import type { Config } from '../platform/config/config.js';
@@ -74,18 +62,21 @@ import { Metrics } from '../platform/metrics.js';
 import { ServiceSecret } from '../platform/service-secret.js';
 import { Turns } from '../platform/turns.js';
 import { Waiters } from '../progress/waiters.js';
+import { ReportAccessHandler } from '../queries/access-report.js';
 import { ExportAuditEventsHandler } from '../queries/audit-export.js';
 import { GetAuditEventHandler } from '../queries/audit-get.js';
 import { ListAuditEventsHandler } from '../queries/audit-list.js';
 import { GetAuditContextHandler } from '../queries/auditctx-get.js';
 import { ListAuditContextsHandler } from '../queries/auditctx-list.js';
 import { Cursors } from '../queries/cursor.js';
+import { ListKeysHandler } from '../queries/key-list.js';
 import { GetOrgHandler } from '../queries/org-get.js';
 import { Readings } from '../queries/reading.js';
 import { GetResourceHandler } from '../queries/resource-get.js';
 import { GetEventLogHandler } from '../queries/resource-history.js';
 import { ListResourcesHandler } from '../queries/resource-list.js';
 import { QueryResourcesHandler } from '../queries/resource-query.js';
+import { WhoAmIHandler } from '../queries/whoami.js';
 import type { ReadModel } from '../read-model/read-model.js';
 import { READ_MODEL } from '../read-model/read-model.js';
 
@@ -116,25 +107,14 @@ const COMMANDS = [
   ReplayDeadLettersHandler,
   StartRebuildHandler,
   StartReconciliationHandler,
-  CreatePolicyHandler,
-  DeletePolicyHandler,
-  EditPolicyHandler,
   AcceptInvitationHandler,
   InviteUsersHandler,
   RevokeInvitationHandler,
   AddKeyHandler,
-  CreateServiceAccountHandler,
-  DeleteServiceAccountHandler,
-  EditServiceAccountHandler,
   RemoveKeyHandler,
-  DeleteUserHandler,
-  EditUserHandler,
-  CreateDomainHandler,
-  DeleteDomainHandler,
-  EditDomainHandler,
-  CreateGroupHandler,
-  DeleteGroupHandler,
-  EditGroupHandler,
+  CreateResourceHandler,
+  DeleteResourceHandler,
+  EditResourceHandler,
   CreateOrgHandler,
   RecoverOrgHandler,
   EditAuditContextHandler,
@@ -168,17 +148,13 @@ const API_CONTROLLERS = [
   BackupController,
   DeadLetterController,
   MaintenanceController,
-  DomainController,
   EventLogController,
-  GroupController,
   InvitationController,
   KeyController,
   OrgController,
   PermissionsController,
-  PolicyController,
-  ServiceAccountController,
-  UserController,
   WhoAmIController,
+  ...RESOURCE_KINDS.map(resourceController),
 ];
 
 @Module({})
@@ -204,6 +180,7 @@ export class AppModule {
         { provide: Readiness, useValue: parts.readiness },
         { provide: Metrics, useValue: parts.metrics },
         { provide: Turns, useValue: parts.turns },
+        { provide: PastStates, useValue: new PastStates(parts.log, parts.turns) },
         { provide: Guesses, useValue: parts.guesses },
         { provide: SecurityEvents, useValue: parts.security },
         { provide: Jobs, useValue: parts.jobs },

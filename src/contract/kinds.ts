@@ -114,18 +114,31 @@ const DESCRIBED: readonly Column[] = [
   CREATED,
 ];
 
+/** Named, created, edited and deleted by whoever has the permission; those that came with the organization stay. */
+const NAMED = {
+  ref: 'name',
+  unique: 'organization',
+  operations: MANAGEABLE,
+  permissions: MANAGED,
+  assigned: ['origin'],
+  shown: [],
+  builtin: ['edit', 'delete'],
+} as const;
+
+/** Without operations of its own. */
+const APART = { unique: 'organization', assigned: [], shown: [], builtin: [], says: {} } as const;
+
 const USER = {
+  ...APART,
   name: 'user',
   schema: 'User',
   noun: 'user',
   plural: 'users',
   example: 'ann@example.com',
   ref: 'email',
-  unique: 'organization',
   operations: [...EXISTING, 'keys'],
   permissions: ['view', 'edit', 'delete', 'invite', 'manage'],
   assigned: ['idp'],
-  shown: [],
   builtin: ['delete'],
   quota: { setting: 'CONTROL_QUOTA_USERS', usual: 100_000 },
   says: { edited: 'the full name, description and tags', delete: ', with its memberships, policy bindings and keys' },
@@ -141,18 +154,12 @@ const USER = {
 } as const satisfies Kind;
 
 const GROUP = {
+  ...NAMED,
   name: 'group',
   schema: 'Group',
   noun: 'group',
   plural: 'groups',
   example: 'devs',
-  ref: 'name',
-  unique: 'organization',
-  operations: MANAGEABLE,
-  permissions: MANAGED,
-  assigned: ['origin'],
-  shown: [],
-  builtin: ['edit', 'delete'],
   quota: { setting: 'CONTROL_QUOTA_GROUPS', usual: 10_000 },
   says: {
     patch: '; memberLinks also takes $append, $drop and $replace',
@@ -164,16 +171,14 @@ const GROUP = {
 } as const satisfies Kind;
 
 const SERVICE_ACCOUNT = {
+  ...NAMED,
   name: 'serviceaccount',
   schema: 'ServiceAccount',
   noun: 'service account',
   plural: 'service accounts',
   example: 'ci',
-  ref: 'name',
-  unique: 'organization',
   operations: [...MANAGEABLE, 'keys'],
   permissions: ['view', 'create', 'edit', 'delete', 'addKey', 'manage'],
-  assigned: ['origin'],
   shown: ['keys'],
   builtin: ['delete'],
   quota: { setting: 'CONTROL_QUOTA_SERVICE_ACCOUNTS', usual: 10_000 },
@@ -188,18 +193,12 @@ const SERVICE_ACCOUNT = {
 } as const satisfies Kind;
 
 const POLICY = {
+  ...NAMED,
   name: 'policy',
   schema: 'Policy',
   noun: 'policy',
   plural: 'policies',
   example: 'deployers',
-  ref: 'name',
-  unique: 'organization',
-  operations: MANAGEABLE,
-  permissions: MANAGED,
-  assigned: ['origin'],
-  shown: [],
-  builtin: ['edit', 'delete'],
   quota: { setting: 'CONTROL_QUOTA_POLICIES', usual: 10_000 },
   says: {
     create: ', which gives permissions on all resources of a kind, or on some of them',
@@ -219,17 +218,14 @@ const POLICY = {
 } as const satisfies Kind;
 
 const DOMAIN = {
+  ...NAMED,
   name: 'domain',
   schema: 'Domain',
   noun: 'domain',
   plural: 'domains',
   example: 'www.example.com',
-  ref: 'name',
   unique: 'service',
-  operations: MANAGEABLE,
-  permissions: MANAGED,
   assigned: [],
-  shown: [],
   builtin: [],
   quota: { setting: 'CONTROL_QUOTA_DOMAINS', usual: 10_000 },
   says: {
@@ -249,44 +245,37 @@ const DOMAIN = {
 
 /** An audit context is made by its first event. Its settings have routes of their own, on the audit API. */
 const AUDIT_CONTEXT = {
+  ...APART,
   name: 'auditctx',
   schema: 'AuditContext',
   noun: 'audit context',
   plural: 'audit contexts',
   example: 'default',
   ref: 'name',
-  unique: 'organization',
   operations: ['permissions'],
   permissions: ['readAudit', 'writeAudit', 'manage'],
-  assigned: [],
   shown: ['count'],
-  builtin: [],
   quota: {
     setting: 'CONTROL_QUOTA_AUDIT_CONTEXTS',
     usual: 10_000,
     plural: 'audit contexts with settings',
     isForGood: true,
   },
-  says: {},
   columns: [],
 } as const satisfies Kind;
 
 /** Invitations are sent, accepted and revoked by whoever may `invite` users. */
 const INVITATION = {
+  ...APART,
   name: 'invitation',
   schema: 'Invitation',
   noun: 'invitation',
   plural: 'invitations',
   example: '01890a5d-ac96-774b-bcce-b302099a8057',
   ref: 'id',
-  unique: 'organization',
   operations: [],
   permissions: [],
-  assigned: [],
-  shown: [],
-  builtin: [],
   quota: { setting: 'CONTROL_QUOTA_INVITATIONS', usual: 10_000, plural: 'open invitations' },
-  says: {},
   columns: [
     { header: 'ID', member: 'id' },
     { header: 'EMAIL', member: 'email' },

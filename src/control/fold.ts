@@ -9,16 +9,10 @@ import {
   type States,
   type StreamName,
 } from '../model/control-events.js';
-import type { DomainState } from '../model/domain.js';
-import type { GroupState } from '../model/group.js';
-import type { InvitationState } from '../model/invitation.js';
 import { afterUse, evolveKey, type KeyState, type KeyUsed, keyOfUse } from '../model/key.js';
 import { evolveOrg } from '../model/org.js';
-import type { PolicyState } from '../model/policy.js';
 import { evolveResource } from '../model/resource.js';
 import { SentLetters } from '../model/sent-letters.js';
-import type { ServiceAccountState } from '../model/service-account.js';
-import type { UserState } from '../model/user.js';
 import { DigestTable } from './digest-table.js';
 import { KnownCommands, type LogPosition } from './known-commands.js';
 
@@ -80,17 +74,12 @@ export function emptyFold(): ControlFold {
   };
 }
 
-const EVOLVE: {
-  readonly [Kind in keyof States]: (state: States[Kind] | undefined, event: never) => States[Kind] | undefined;
-} = {
+type Evolve = (state: never, event: never) => Stream['state'] | undefined;
+
+/** The streams whose events are not the created, edited and deleted of `evolveResource`. */
+const EVOLVE: Readonly<Partial<Record<keyof States, Evolve>>> = {
   org: evolveOrg,
   auditctx: evolveAuditContext,
-  user: evolveResource<UserState>,
-  group: evolveResource<GroupState>,
-  serviceaccount: evolveResource<ServiceAccountState>,
-  policy: evolveResource<PolicyState>,
-  invitation: evolveResource<InvitationState>,
-  domain: evolveResource<DomainState>,
   key: evolveKey,
   authz: evolveAuthz,
 };
@@ -163,11 +152,8 @@ export function trackedRead(fold: ControlFold): {
 function evolve(fold: ControlFold, event: ControlEvent): void {
   if (event.type === 'key-used') return noteUse(fold, event);
   const before = fold.streams.get(event.stream)?.state;
-  const step = EVOLVE[kindOfStream(event.stream)] as (
-    state: unknown,
-    event: ControlEvent,
-  ) => Stream['state'] | undefined;
-  putStream(fold, event.stream, versionOf(fold, event.stream) + 1, before, step(before, event));
+  const step: Evolve = EVOLVE[kindOfStream(event.stream)] ?? evolveResource;
+  putStream(fold, event.stream, versionOf(fold, event.stream) + 1, before, step(before as never, event as never));
 }
 
 /** Nothing is kept of a use of a key that is gone. */

@@ -76,22 +76,22 @@ export function Guarded(access: Access, options: BodyOptions = {}): MethodDecora
 }
 
 /** The permission on every resource of the kind. */
-export function onAll(kind: TargetKind, permission: PermissionName): Needed {
-  return { kind, permission, on: 'all' };
+export function onAll(kind: string, permission: PermissionName): Needed {
+  return { kind: kind as TargetKind, permission, on: 'all' };
 }
 
 /** The permission on any resource of the kind: the route shows only those in `request.reach`. */
-export function onSome(kind: TargetKind, permission: PermissionName): Needed {
-  return { kind, permission, on: 'some' };
+export function onSome(kind: string, permission: PermissionName): Needed {
+  return { kind: kind as TargetKind, permission, on: 'some' };
 }
 
 /** The permission on the resource that the path names. */
-export function onOne(kind: TargetKind, permission: PermissionName): Needed {
-  return { kind, permission, on: kind === 'auditctx' ? 'contextName' : 'ref' };
+export function onOne(kind: string, permission: PermissionName): Needed {
+  return { kind: kind as TargetKind, permission, on: kind === 'auditctx' ? 'contextName' : 'ref' };
 }
 
 /** As `onOne`; the user or service account that the path names may call the route as well. */
-export function onSelfOr(kind: 'user' | 'serviceaccount', permission: PermissionName): Needed {
+export function onSelfOr(kind: string, permission: PermissionName): Needed {
   return { ...onOne(kind, permission), orSelf: true };
 }
 

@@ -1,22 +1,21 @@
-import type { Command, CommandBus, QueryBus } from '@nestjs/cqrs';
+import type { QueryBus } from '@nestjs/cqrs';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import type { ChangeRequest } from '../commands/control-changes.js';
+import { type Kind } from '../contract/kinds.js';
 import { LIMITS } from '../contract/limits.js';
 import { parseLink } from '../contract/links.js';
 import type { ControlState } from '../control/state.js';
 import { TARGET_KINDS } from '../model/permission.js';
-import type { Precondition } from '../model/precondition.js';
 import type { ViewKind } from '../model/views.js';
 import { GetResource } from '../queries/resource-get.js';
 import { ListResources } from '../queries/resource-list.js';
 import { QueryResources } from '../queries/resource-query.js';
+import { compileShape } from '../shapes/compiled.js';
+import { ResourceListDto } from '../shapes/resource.js';
 import { sendList, sendResource } from './answers/resource.js';
 import { authorityOf, callerOf } from './caller.js';
 import { checkIdempotencyKey, checkQuery, isDocument, noParameters } from './errors/request-faults.js';
-import { compileShape } from './shapes/compiled.js';
-import { preconditionOf } from './shapes/preconditions.js';
 import { checkQueryBody } from './shapes/query-body.js';
-import { ResourceListDto } from './shapes/resource.js';
 
 const listFaults = compileShape(ResourceListDto);
 
@@ -29,6 +28,14 @@ export interface RefPath extends OrgPath {
 }
 
 export const ORG_PATH = { org: 'name of the organization' };
+
+/** The parameters of a path to one resource, for the documentation. */
+export function refPathOf({ ref, noun }: Kind): Readonly<Record<string, string>> {
+  return {
+    ...ORG_PATH,
+    ref: ref === 'email' ? `e-mail address of the ${noun}, in any case, or its id` : `${ref} of the ${noun}`,
+  };
+}
 
 /** Of every change of a control resource. */
 export const CHANGE_ERRORS = ['conflict', 'log_unavailable', 'outcome_unknown'] as const;
@@ -71,19 +78,6 @@ export async function getResource(
   const { org, ref } = request.params as RefPath;
   checkQuery(noParameters, request);
   sendResource(reply, await queries.execute(new GetResource(kind, org, ref)));
-}
-
-/** Deletes the resource that the path names. */
-export async function deleteResource(
-  commands: CommandBus,
-  Delete: new (request: ChangeRequest, ref: string, expected?: Precondition) => Command<void>,
-  request: FastifyRequest,
-  reply: FastifyReply,
-): Promise<void> {
-  const { ref } = request.params as RefPath;
-  checkQuery(noParameters, request);
-  await commands.execute(new Delete(changeRequest(request), ref, preconditionOf(request)));
-  reply.code(204).send();
 }
 
 /** Who asks, for which organization; of a POST also how a retry is known. */

@@ -1,6 +1,8 @@
 import { SERVICE_CONTEXT } from './audit-event.js';
+import { type Change, changedDocument, partsOf } from './change.js';
 import type { ControlEvent, Read } from './control-events.js';
-import { checkPrecondition, type Identity, ofSameResource, type Precondition } from './precondition.js';
+import { checkPrecondition, ofSameResource } from './precondition.js';
+import type { DocumentKind } from './resource-kind.js';
 import { auditContextStream } from './streams.js';
 
 /** The settings of an audit context. A context exists without them too, from its first event on. */
@@ -61,22 +63,26 @@ export type AuditContextSettings = Pick<AuditContextState, 'retentionDays' | 'de
 export interface SetRetention {
   readonly org: string;
   readonly name: string;
-  /** What becomes of the settings; called again whenever another change came first. Throws `ControlRefusal`. */
-  readonly revise: (settings: AuditContextSettings) => AuditContextSettings;
-  readonly expected?: Precondition;
-  readonly identity?: Identity;
+  readonly change: Change;
   readonly at: string;
   readonly ids: Readonly<Record<'context' | 'audit', string>>;
 }
 
 /** No event where the setting is as it should be already. */
-export function decideSetRetention(read: Read, command: SetRetention): ControlEvent[] {
-  const { org, name, revise, expected, identity = {}, at, ids } = command;
+export function decideSetRetention(
+  of: DocumentKind<AuditContextSettings>,
+  read: Read,
+  command: SetRetention,
+): ControlEvent[] {
+  const { org, name, change, at, ids } = command;
   const stream = auditContextStream(org, name);
   const before = read(stream);
-  checkPrecondition(expected, before?.version);
+  const parts = partsOf(of.kind, change);
+  checkPrecondition(parts.expected, before?.version);
   const settings = settingsOf(name, before);
-  const { retentionDays, deniedRetentionDays } = ofSameResource(identity, before ?? { name }, () => revise(settings));
+  const { retentionDays, deniedRetentionDays } = ofSameResource(parts.identity, before ?? { name }, () =>
+    changedDocument(of, of.newCheck(), { before: settings, ref: name, how: change.how }, parts),
+  );
   const isSame = settings.retentionDays === retentionDays && settings.deniedRetentionDays === deniedRetentionDays;
   if (isSame) return [];
   const now = Date.parse(at);

@@ -9,7 +9,7 @@ import type { PolicyEvent, PolicyState } from './policy.js';
 import type { ServiceAccountEvent, ServiceAccountState } from './service-account.js';
 import type { UserEvent, UserState } from './user.js';
 
-/** Every control resource: its kind in stream names, and its state. A new resource adds a line here and in the fold. */
+/** Every control resource: its kind in stream names, and its state. A resource with rules of its own adds a line here. */
 export interface States {
   org: OrgState;
   auditctx: AuditContextState;

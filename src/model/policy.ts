@@ -1,24 +1,13 @@
-import { linkTo, parseLink } from '../contract/links.js';
-import { authzChanged } from './authz.js';
+import { parseLink } from '../contract/links.js';
 import { canonicalJson } from './canonical-json.js';
-import type { ControlEvent, Read } from './control-events.js';
+import type { Read } from './control-events.js';
 import { isGivenMore } from './given.js';
-import { refuseGrants } from './grants.js';
 import { selfSetReason } from './member-query.js';
+import type { Json } from './merge-patch.js';
 import { permissionsOn, TARGET_KINDS, type TargetKind } from './permission.js';
-import { checkPrecondition, type Identity, ofSameResource, type Precondition } from './precondition.js';
 import { type FindUser, principalLink, usersOf } from './principals.js';
 import { ControlRefusal, type Fault } from './refusal.js';
-import {
-  auditIds,
-  begun,
-  type Occasion,
-  type Origin,
-  type Resource,
-  type ResourceEvent,
-  refuseBuiltinTags,
-  revised,
-} from './resource.js';
+import { type Origin, type Resource, type ResourceEvent, revised } from './resource.js';
 import { groupStream, policyStream } from './streams.js';
 import { targetLink } from './targets.js';
 
@@ -48,88 +37,38 @@ export interface PolicyState extends Resource, PolicyDocument {
 
 export type PolicyEvent = ResourceEvent<'policy', PolicyState>;
 
-function policyLink(org: string, name: string): string {
-  return linkTo(org, 'policy', name);
+export const policyRules = {
+  gives: ['create', 'edit'],
+  keepsBuiltin: true,
+  expand: (_read: Read, _before: PolicyState, patch: Json) => ({
+    patch: { ...replacedTarget(patch), ...patch },
+    faults: [],
+  }),
+  settle: (read: Read, org: string, document: PolicyDocument, before?: PolicyState): PolicyDocument =>
+    before?.origin === 'builtin' ? document : checked(read, org, document, before),
+  refuseEdit: refuseBuiltinRules,
+} as const;
+
+/** Of `target` and `targetLinks` one stands in place of the other: a patch that gives one takes the other away. */
+function replacedTarget({ target = null, targetLinks = null }: Json): object {
+  if (target !== null) return { targetLinks: null };
+  return targetLinks === null ? {} : { target: null };
 }
 
-export interface CreatePolicy extends Occasion {
-  readonly org: string;
-  readonly name: string;
-  readonly document: PolicyDocument;
-}
-
-export function decideCreatePolicy(read: Read, command: CreatePolicy): ControlEvent[] {
-  const { org, name, document, at, id } = command;
-  refuseBuiltinTags(document.tags);
-  if (read(policyStream(org, name))) throw new ControlRefusal('already_exists', `a policy named ${name} exists`);
-  const data: PolicyState = { ...begun(id(0), at), org, name, origin: 'default', ...checked(read, org, document) };
-  const events: ControlEvent[] = [
-    { type: 'policy-created', stream: policyStream(org, name), auditId: id(1), data },
-    authzChanged(org),
-  ];
-  refuseGrants(read, command, events);
-  return events;
-}
-
-export interface EditPolicy extends Occasion {
-  readonly org: string;
-  readonly name: string;
-  /** What becomes of the document; called again whenever another change came first. Throws `ControlRefusal`. */
-  readonly revise: (document: PolicyDocument) => PolicyDocument;
-  readonly expected?: Precondition;
-  readonly identity?: Identity;
-}
-
-/** No event where the policy is as it should be already. */
-export function decideEditPolicy(read: Read, command: EditPolicy): ControlEvent[] {
-  const { org, name, revise, expected, identity = {}, at, id } = command;
-  const before = existingPolicy(read, org, name);
-  checkPrecondition(expected, before.version);
-  const isBuiltin = before.origin === 'builtin';
-  const document = ofSameResource(identity, before, () => {
-    const sound = revise(documentOf(before));
-    return isBuiltin ? sound : checked(read, org, sound, before);
-  });
-  refuseBuiltinTags(document.tags, before.tags);
-  if (isBuiltin) refuseBuiltinRules(before, document);
-  const { target: _target, targetLinks: _targetLinks, ...kept } = before;
-  const after = revised<PolicyState>(before, { ...kept, ...document }, at);
-  if (!after) return [];
-  const events = [policyEdited(after, id(0)), authzChanged(org)];
-  refuseGrants(read, command, events);
-  return events;
-}
-
-export interface DeletePolicy extends Occasion {
-  readonly org: string;
-  readonly name: string;
-  readonly expected?: Precondition;
-}
-
-export function decideDeletePolicy(read: Read, command: DeletePolicy): ControlEvent[] {
-  const { org, name, expected, at } = command;
-  const before = existingPolicy(read, org, name);
-  checkPrecondition(expected, before.version);
-  if (before.origin === 'builtin') throw new ControlRefusal('builtin_resource', `the policy ${name} cannot be deleted`);
-  const nextId = auditIds(command);
-  return [
-    { type: 'policy-deleted', stream: policyStream(org, name), auditId: nextId(), data: before },
-    ...policiesWithout(read, org, policyLink(org, name), at, nextId, name),
-    authzChanged(org),
-  ];
-}
-
-/** The policies that name what is deleted, without it: as a principal and as a target. `except` is deleted itself. */
+/**
+ * The policies that name what is deleted, without it: as a principal and as a target. `except` is the stream of
+ * what is deleted, which may be a policy.
+ */
 export function policiesWithout(
   read: Read,
   org: string,
   link: string,
   at: string,
   nextId: () => string,
-  except?: string,
+  except: string,
 ): PolicyEvent[] {
   return read.all('policy', org).flatMap((before) => {
-    if (before.name === except) return [];
+    if (policyStream(org, before.name) === except) return [];
     const bindings = before.bindings
       .filter(({ principalLinks: [only, ...others] }) => only !== link || others.length > 0)
       .map((binding) => ({ ...binding, principalLinks: without(binding.principalLinks, link) }));
@@ -150,22 +89,13 @@ function without(links: readonly string[], link: string): readonly string[] {
   return links.filter((other) => other !== link);
 }
 
-function existingPolicy(read: Read, org: string, name: string): PolicyState {
-  const policy = read(policyStream(org, name));
-  if (!policy) throw new ControlRefusal('not_found', `there is no policy named ${name} in this organization`);
-  return policy;
-}
-
-function documentOf({ description, tags, targetKind, target, targetLinks, bindings }: PolicyState): PolicyDocument {
-  return { description, tags, targetKind, ...(target && { target }), ...(targetLinks && { targetLinks }), bindings };
-}
-
 function policyEdited(data: PolicyState, auditId: string): PolicyEvent {
   return { type: 'policy-edited', stream: policyStream(data.org, data.name), auditId, data };
 }
 
 /** What the built-in policies grant is what their groups are for: only description and tags may change. */
 function refuseBuiltinRules(before: PolicyState, after: PolicyDocument): void {
+  if (before.origin !== 'builtin') return;
   const rules = ({ targetKind, target, targetLinks, bindings }: PolicyDocument) =>
     canonicalJson([targetKind, target ?? null, targetLinks ?? null, bindings]);
   if (rules(before) !== rules(after)) {

@@ -1,9 +1,10 @@
+import { kindOf } from '../contract/kinds.js';
 import { linkTo } from '../contract/links.js';
 import { CONTEXT_NAME_PATTERN } from './audit-event.js';
 import type { Read } from './control-events.js';
 import type { TargetKind } from './permission.js';
 import { type FindUser, usersOf } from './principals.js';
-import { domainStream, groupStream, policyStream, serviceAccountStream } from './streams.js';
+import { refOf, resourceAt } from './resource-at.js';
 
 const CONTEXT_NAME = new RegExp(CONTEXT_NAME_PATTERN);
 
@@ -18,20 +19,8 @@ export function targetLink(
   ref: string,
   findUser: FindUser = usersOf(read, org),
 ): string | undefined {
-  switch (kind) {
-    case 'user': {
-      const user = findUser(ref);
-      return user && linkTo(org, kind, user.email);
-    }
-    case 'group':
-      return read(groupStream(org, ref)) && linkTo(org, kind, ref);
-    case 'serviceaccount':
-      return read(serviceAccountStream(org, ref)) && linkTo(org, kind, ref);
-    case 'policy':
-      return read(policyStream(org, ref)) && linkTo(org, kind, ref);
-    case 'domain':
-      return read(domainStream(ref))?.org === org ? linkTo(org, kind, ref) : undefined;
-    case 'auditctx':
-      return CONTEXT_NAME.test(ref) ? linkTo(org, kind, ref) : undefined;
-  }
+  if (kind === 'auditctx') return CONTEXT_NAME.test(ref) ? linkTo(org, kind, ref) : undefined;
+  const described = kindOf(kind);
+  const found = resourceAt(read, described, org, ref, findUser);
+  return found && linkTo(org, kind, refOf(described, found));
 }

@@ -1,6 +1,8 @@
+import { kindOf } from '../contract/kinds.js';
 import { linkTo } from '../contract/links.js';
 import type { Read, States } from './control-events.js';
 import type { KeyState } from './key.js';
+import { refOf } from './resource-at.js';
 
 /** The resources that are read one by one and in lists, each under its own kind. */
 export type ViewKind = Exclude<keyof States, 'key' | 'authz'>;
@@ -20,7 +22,7 @@ const INTERNAL = [
 ];
 
 /** The resource as callers see it, in every answer alike. */
-export function viewOf<Kind extends ViewKind>(kind: Kind, state: States[Kind], read: Read): View {
+export function viewOf(kind: ViewKind, state: object, read: Read): View {
   const shown = publicPart(state);
   const href = hrefOf(kind, state);
   const links = href === undefined ? {} : { links: [{ rel: 'self', href }] };
@@ -31,10 +33,10 @@ export function publicPart(state: object): View {
   return Object.fromEntries(Object.entries(state).filter(([name]) => !INTERNAL.includes(name)));
 }
 
-/** A service account shows which keys it has, and nothing that would help to use them. */
+/** A kind that shows keys shows which keys it has, and nothing that would help to use them. */
 function keysOf(state: object, kind: ViewKind, read: Read): View {
-  if (kind !== 'serviceaccount' || !('name' in state && 'org' in state)) return {};
-  const keys = read.keysOf(linkTo(String(state.org), 'serviceaccount', String(state.name)));
+  if (kind === 'org' || !kindOf(kind).shown.includes('keys') || !('org' in state)) return {};
+  const keys = read.keysOf(linkTo(String(state.org), kind, viewRef(kind, state)));
   return { keys: keys.map(({ state: key }) => keyViewOf(key)) };
 }
 
@@ -48,15 +50,14 @@ export function keyViewOf({ id, description, issued, expires, lastUsed }: KeySta
   };
 }
 
-/** What names a resource within its organization and kind, in paths and in the read model. */
-export function refOf(kind: ViewKind, state: States[ViewKind]): string {
-  if (kind === 'user' && 'email' in state) return state.email;
-  return kind === 'invitation' || !('name' in state) ? state.id : state.name;
+/** What names a resource in its organization and kind, or an organization. */
+export function viewRef(kind: ViewKind, state: object): string {
+  return kind === 'org' ? (state as States['org']).name : refOf(kindOf(kind), state);
 }
 
 /** Audit contexts are read on the audit API, which gives their links itself. */
-function hrefOf(kind: ViewKind, state: States[ViewKind]): string | undefined {
+function hrefOf(kind: ViewKind, state: object): string | undefined {
   if (kind === 'auditctx') return undefined;
-  if (kind === 'org') return `/org/${refOf(kind, state)}`;
-  return 'org' in state ? linkTo(state.org, kind, refOf(kind, state)) : undefined;
+  if (kind === 'org') return `/org/${viewRef(kind, state)}`;
+  return 'org' in state ? linkTo(String(state.org), kind, viewRef(kind, state)) : undefined;
 }

@@ -8,7 +8,7 @@ import { type ControlEvent, kindOfStream, type Read, type States } from '../mode
 import { keyOfUse } from '../model/key.js';
 import { publisherOf } from '../model/publisher.js';
 import { serviceAccountStream } from '../model/streams.js';
-import { publicPart, refOf, type ViewKind, viewOf } from '../model/views.js';
+import { publicPart, type ViewKind, viewOf, viewRef } from '../model/views.js';
 import type { Position, Write } from '../read-model/document.js';
 import { KIND_NAMES } from '../read-model/kinds.js';
 import { withReceivedTime } from './audit.js';
@@ -97,7 +97,7 @@ function holderWrite({ principal }: States['key'], read: Read, place: Position):
 }
 
 function resourceWrite(kind: ViewKind, state: States[ViewKind], deleted: boolean, read: Read, place: Position): Write {
-  const id = refOf(kind, state);
+  const id = viewRef(kind, state);
   const org = 'org' in state ? state.org : id;
   if (deleted) return { op: 'delete', kind, org, id, place };
   const source = JSON.stringify(viewOf(kind, state as never, read));

@@ -1,7 +1,7 @@
 import { Inject } from '@nestjs/common';
 import { type IQueryHandler, Query, QueryHandler } from '@nestjs/cqrs';
 import { ControlError } from '../contract/errors.js';
-import { nounOf } from '../contract/kinds.js';
+import { type Kind } from '../contract/kinds.js';
 import { LIMITS } from '../contract/limits.js';
 import { linkTo } from '../contract/links.js';
 import { SERVICE_CONTEXT } from '../model/audit-event.js';
@@ -17,9 +17,6 @@ import { Cursors } from './cursor.js';
 import { PAGE_BYTES } from './reading.js';
 import { findResource } from './resource-get.js';
 
-/** The kinds whose resources show their event logs. */
-export type LoggedKind = Extract<ViewKind, 'user' | 'group' | 'serviceaccount' | 'policy' | 'domain'>;
-
 interface EventLogPage extends AuditPage {
   /** The identifier of the resource whose log it is. */
   readonly resourceId: string;
@@ -34,7 +31,7 @@ interface EventLogPage extends AuditPage {
  */
 export class GetEventLog extends Query<EventLogPage> {
   constructor(
-    readonly kind: LoggedKind,
+    readonly kind: Kind,
     readonly org: string,
     readonly ref: string,
     readonly options: EventTimes & {
@@ -76,7 +73,7 @@ export class GetEventLogHandler implements IQueryHandler<GetEventLog> {
     const { pageSize, page = 1, cursor: given, actionType } = options;
     const resourceId = await this.identifierOf(query);
     const limits = filtersOf({ ...(actionType !== undefined && { actionType }) }, options);
-    const scope = { org, filters: limits, order: NEWEST, of: { eventlog: kind, resourceId } };
+    const scope = { org, filters: limits, order: NEWEST, of: { eventlog: kind.name, resourceId } };
     const cursor = given === undefined ? undefined : this.cursors.decode(scope, given);
     let before = cursor ? 0 : offsetOf(page, pageSize);
     const atOnce = Math.min(before + pageSize + 1, READ_AT_ONCE);
@@ -97,28 +94,30 @@ export class GetEventLogHandler implements IQueryHandler<GetEventLog> {
 
   /** A name or e-mail address that is gone is known from the events themselves. */
   private async identifierOf({ kind, org, ref }: GetEventLog): Promise<string> {
-    const resource = await findResource(this.model, kind, org, ref);
-    const name = kind === 'user' ? ref.toLowerCase() : ref;
+    const resource = await findResource(this.model, kind.name as ViewKind, org, ref);
+    const name = kind.ref === 'email' ? ref.toLowerCase() : ref;
     const id =
       resource?.fields['identifier'] ??
-      (await this.one(org, NEWEST, [equal('resourceName', name), equal('resourceType', kind)]))?.fields['resourceId'] ??
-      (await this.one(org, NEWEST, [equal('resourceId', ref), equal('resourceType', kind)]))?.fields['resourceId'];
+      (await this.one(org, NEWEST, [equal('resourceName', name), equal('resourceType', kind.name)]))?.fields[
+        'resourceId'
+      ] ??
+      (await this.one(org, NEWEST, [equal('resourceId', ref), equal('resourceType', kind.name)]))?.fields['resourceId'];
     if (typeof id === 'string') return id;
-    throw new ControlError('not_found', `no ${nounOf(kind)} \`${ref}\` exists in \`${org}\`, and none ever did`);
+    throw new ControlError('not_found', `no ${kind.noun} \`${ref}\` exists in \`${org}\`, and none ever did`);
   }
 
   /**
    * Keys are recorded under the link of their principal, and a link may have been another's before and after: of those
    * events, only what the log took between the making and the deletion of this one is about its keys.
    */
-  private async sourcesOf(kind: LoggedKind, org: string, id: string): Promise<readonly Source[]> {
-    const own = [equal('resourceId', id), equal('resourceType', kind)];
+  private async sourcesOf(kind: Kind, org: string, id: string): Promise<readonly Source[]> {
+    const own = [equal('resourceId', id), equal('resourceType', kind.name)];
     const source = { filters: own, from: 0, to: Number.POSITIVE_INFINITY };
-    if (kind !== 'user' && kind !== 'serviceaccount') return [source];
+    if (!kind.operations.includes('keys')) return [source];
     const made = await this.one(org, OLDEST, [...own, equal('actionType', 'create')]);
     if (!made) return [source];
     const deleted = await this.one(org, OLDEST, [...own, equal('actionType', 'delete')]);
-    const link = linkTo(org, kind, String(made.fields['resourceName']));
+    const link = linkTo(org, kind.name, String(made.fields['resourceName']));
     const filters = [equal('resourceName', link), equal('resourceType', 'key')];
     return [source, { filters, from: made.place.offset, to: deleted?.place.offset ?? source.to }];
   }

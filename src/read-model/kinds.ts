@@ -1,3 +1,4 @@
+import { KINDS as RESOURCE_KINDS, type KindName as ResourceName } from '../contract/kinds.js';
 import { DENIED, SERVICE_CONTEXT } from '../model/audit-event.js';
 
 /**
@@ -92,13 +93,9 @@ export const KINDS = {
     },
   },
   org: VIEW,
-  auditctx: VIEW,
-  user: VIEW,
-  group: VIEW,
-  serviceaccount: VIEW,
-  policy: VIEW,
-  invitation: VIEW,
-  domain: VIEW,
+  ...(Object.fromEntries(RESOURCE_KINDS.map(({ name }) => [name, VIEW])) as Readonly<
+    Record<ResourceName, typeof VIEW>
+  >),
 } as const satisfies Record<string, Kind>;
 
 export type KindName = keyof typeof KINDS;

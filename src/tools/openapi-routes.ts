@@ -3,7 +3,7 @@ import { ApiHeader, ApiOperation, ApiParam, ApiQuery, ApiResponse, ApiSecurity }
 import type { ErrorCode } from '../contract/errors.js';
 import { DOCUMENTATION, type RouteDocumentation, ref } from '../http/answers/documented.js';
 import { STATUSES } from '../http/errors/statuses.js';
-import { shapeSchemas } from '../http/shapes/compiled.js';
+import { shapeSchemas } from '../shapes/compiled.js';
 
 type Schema = Record<string, unknown>;
 

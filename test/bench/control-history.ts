@@ -1,5 +1,6 @@
 import type { ControlRecord } from '../../src/control/fold.js';
 import type { LogEntry } from '../../src/event-log/event-log.js';
+import type { ShapedKind } from '../../src/kinds/shaped-kind.js';
 import type { ControlEvent, Read } from '../../src/model/control-events.js';
 import type { Occasion } from '../../src/model/resource.js';
 import { built } from './server.ts';
@@ -12,12 +13,16 @@ const { authzChanged } = await built<typeof import('../../src/model/authz.js')>(
 const { decideAddKey } = await built<typeof import('../../src/model/key.js')>('model/key.js');
 const { decideCreateOrg } = await built<typeof import('../../src/model/org.js')>('model/org.js');
 const { begun } = await built<typeof import('../../src/model/resource.js')>('model/resource.js');
-const { decideDeleteUser, decideEditUser } = await built<typeof import('../../src/model/user.js')>('model/user.js');
-const { decideCreateGroup, decideDeleteGroup, decideEditGroup } =
-  await built<typeof import('../../src/model/group.js')>('model/group.js');
-const { decideCreatePolicy, decideDeletePolicy } =
-  await built<typeof import('../../src/model/policy.js')>('model/policy.js');
-const accounts = await built<typeof import('../../src/model/service-account.js')>('model/service-account.js');
+const { decideCreate, decideDelete, decideEdit } =
+  await built<typeof import('../../src/model/resource-changes.js')>('model/resource-changes.js');
+const { resourceKindOf } = await built<typeof import('../../src/kinds/kinds.js')>('kinds/kinds.js');
+
+const [USER, GROUP, SERVICE_ACCOUNT, POLICY] = ['user', 'group', 'serviceaccount', 'policy'].map(resourceKindOf) as [
+  ShapedKind,
+  ShapedKind,
+  ShapedKind,
+  ShapedKind,
+];
 
 type Decision = (read: Read, occasion: Occasion) => ControlEvent[];
 
@@ -77,26 +82,29 @@ function change(org: string, random: () => number, secret: string): Decision {
   const member = `/org/${org}/user/${email}`;
   const document = { description: `made for ${name}`, tags: TAGS };
   const holder = { org, kind: 'serviceaccount', ref: name } as const;
-  const edited = { description: secret, tags: TAGS };
+  const edit = (body: Readonly<Record<string, unknown>>) => ({ how: 'merge', body }) as const;
+  const edited = edit({ description: secret, tags: TAGS });
   const decisions: readonly Decision[] = [
     (read, at) => createUser(read, at, org, email),
-    (read, at) => decideEditUser(read, { ...at, org, ref: email, revise: (user) => ({ ...user, ...edited }) }),
-    (read, at) => decideDeleteUser(read, { ...at, org, ref: email }),
-    (read, at) => decideCreateGroup(read, { ...at, org, name: group, document: { ...document, memberLinks: [] } }),
-    (read, at) => decideEditGroup(read, { ...at, org, name: group, revise: (one) => ({ ...one, ...edited }) }),
-    (read, at) =>
-      decideEditGroup(read, { ...at, org, name: group, revise: (one) => ({ ...one, memberLinks: [member] }) }),
-    (read, at) => decideDeleteGroup(read, { ...at, org, name: group }),
-    (read, at) => accounts.decideCreateServiceAccount(read, { ...at, org, name, document }),
+    (read, at) => decideEdit(USER, read, { ...at, org, ref: email, change: edited }),
+    (read, at) => decideDelete(USER, read, { ...at, org, ref: email }),
+    (read, at) => {
+      const made = { ...document, memberLinks: [] };
+      return decideCreate(GROUP, read, { ...at, org, name: group, document: made });
+    },
+    (read, at) => decideEdit(GROUP, read, { ...at, org, ref: group, change: edited }),
+    (read, at) => decideEdit(GROUP, read, { ...at, org, ref: group, change: edit({ memberLinks: [member] }) }),
+    (read, at) => decideDelete(GROUP, read, { ...at, org, ref: group }),
+    (read, at) => decideCreate(SERVICE_ACCOUNT, read, { ...at, org, name, document }),
     (read, at) => decideAddKey(read, { ...at, holder, description: 'ci', keyHash: secret }),
     (read, at) => decideAddKey(read, { ...at, holder, description: 'cd', keyHash: secret }),
-    (read, at) => accounts.decideDeleteServiceAccount(read, { ...at, org, name }),
+    (read, at) => decideDelete(SERVICE_ACCOUNT, read, { ...at, org, ref: name }),
     (read, at) => {
       const bindings = [{ permissions: ['view'], principalLinks: [`/org/${org}/group/superusers`] }];
       const granted = { ...document, targetKind: 'user', target: 'all', bindings } as const;
-      return decideCreatePolicy(read, { ...at, org, name: policy, document: granted });
+      return decideCreate(POLICY, read, { ...at, org, name: policy, document: granted });
     },
-    (read, at) => decideDeletePolicy(read, { ...at, org, name: policy }),
+    (read, at) => decideDelete(POLICY, read, { ...at, org, ref: policy }),
   ];
   return decisions[Math.floor(random() * decisions.length)] as Decision;
 }

@@ -7,11 +7,13 @@ import { ControlSnapshots } from '../../src/control/snapshot.js';
 import { Api } from '../support/api.js';
 import { newClusterStore } from '../support/cluster-store.js';
 import { Instances } from '../support/instances.js';
+import { PATIENCE } from '../support/patience.js';
 import { Seed } from '../support/seed.js';
 import { clusterSuite } from './support.js';
 
 /** More than are folded again after a regular stop. */
 const RECORDS = 5_200;
+const MINUTES = 60_000 * PATIENCE;
 
 clusterSuite('a snapshot of the fold of control in Kafka', () => {
   const folder = join(mkdtempSync(join(tmpdir(), 'control-snapshot-')), 'snapshots');
@@ -44,20 +46,24 @@ clusterSuite('a snapshot of the fold of control in Kafka', () => {
     rmSync(join(folder, '..'), { recursive: true });
   });
 
-  it('is written by a process that stops, for its user alone, and read at the next start', async () => {
-    await instances.start(1);
-    await instances.stop();
-    expect(statSync(folder).mode & 0o777).toBe(0o700);
-    expect(statSync(file).mode & 0o777).toBe(0o600);
-    const { from, head, streams } = await loaded();
-    expect(from).toBeGreaterThan(RECORDS);
-    expect(from).toBe(head);
-    expect(streams).toBeGreaterThan(RECORDS);
-    const [url = ''] = await instances.start(1);
-    expect((await new Api(url, key).get(`/org/acme/serviceaccount/robot-${RECORDS - 1}`)).status).toBe(200);
-    expect((await new Api(url, key).post('/org/acme/serviceaccount', { name: 'one-more' })).status).toBe(201);
-    expect((await new Api(url, key).get('/org/acme/serviceaccount/one-more')).status).toBe(200);
-  });
+  it(
+    'is written by a process that stops, for its user alone, and read at the next start',
+    async () => {
+      await instances.start(1);
+      await instances.stop();
+      expect(statSync(folder).mode & 0o777).toBe(0o700);
+      expect(statSync(file).mode & 0o777).toBe(0o600);
+      const { from, head, streams } = await loaded();
+      expect(from).toBeGreaterThan(RECORDS);
+      expect(from).toBe(head);
+      expect(streams).toBeGreaterThan(RECORDS);
+      const [url = ''] = await instances.start(1);
+      expect((await new Api(url, key).get(`/org/acme/serviceaccount/robot-${RECORDS - 1}`)).status).toBe(200);
+      expect((await new Api(url, key).post('/org/acme/serviceaccount', { name: 'one-more' })).status).toBe(201);
+      expect((await new Api(url, key).get('/org/acme/serviceaccount/one-more')).status).toBe(200);
+    },
+    5 * MINUTES,
+  );
 
   it('is not used with another Kafka', async () => {
     const seeded = new Seed();

@@ -1,7 +1,6 @@
 import { permissionsOn, TARGET_KINDS, type TargetKind } from '../../src/model/permission.js';
-import { decideDeletePolicy, decideEditPolicy } from '../../src/model/policy.js';
-import { decideDeleteUser } from '../../src/model/user.js';
 import { Api, newOrg, Org, pointers, type Refusal } from '../support/api.js';
+import { decideDeletePolicy, decideDeleteUser, decideEditPolicy } from '../support/decisions.js';
 import { undocumented } from '../support/documented.js';
 import { Resources } from '../support/resources.js';
 import { Seed } from '../support/seed.js';

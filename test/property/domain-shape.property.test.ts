@@ -1,9 +1,9 @@
 import 'reflect-metadata';
 import { plainToInstance } from 'class-transformer';
 import { validateSync } from 'class-validator';
-import { compileShape } from '../../src/http/shapes/compiled.js';
-import { CreateDomainDto } from '../../src/http/shapes/domain.js';
+import { CreateDomainDto } from '../../src/kinds/domain.js';
 import { CIPHERS, completedSpec, type SentDomainSpec } from '../../src/model/domain-spec.js';
+import { compileShape } from '../../src/shapes/compiled.js';
 import fc from '../support/fast-check.js';
 import { seeded, unicode } from './arbitraries.js';
 

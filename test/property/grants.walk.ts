@@ -1,20 +1,25 @@
 import { linkTo } from '../../src/contract/links.js';
 import type { ControlEvent, Read } from '../../src/model/control-events.js';
-import { decideCreateGroup, decideDeleteGroup, decideEditGroup, type GroupDocument } from '../../src/model/group.js';
+import { type GroupDocument } from '../../src/model/group.js';
 import { decideAcceptInvitation, decideInviteUsers, decideRevokeInvitation } from '../../src/model/invitation.js';
 import { decideAddKey, decideRemoveKey, type KeyHolder } from '../../src/model/key.js';
 import type { MemberQuery } from '../../src/model/member-query.js';
 import { permissionsOn, TARGET_KINDS, type TargetKind } from '../../src/model/permission.js';
-import {
-  decideCreatePolicy,
-  decideDeletePolicy,
-  decideEditPolicy,
-  type PolicyDocument,
-} from '../../src/model/policy.js';
+import { type PolicyDocument } from '../../src/model/policy.js';
 import type { Occasion } from '../../src/model/resource.js';
-import { decideCreateServiceAccount, decideDeleteServiceAccount } from '../../src/model/service-account.js';
-import { decideDeleteUser, decideEditUser } from '../../src/model/user.js';
 import { account, type Decision, group, ORG, occasion, org, policy, user } from '../spec/past.js';
+import {
+  decideCreateGroup,
+  decideCreatePolicy,
+  decideCreateServiceAccount,
+  decideDeleteGroup,
+  decideDeletePolicy,
+  decideDeleteServiceAccount,
+  decideDeleteUser,
+  decideEditGroup,
+  decideEditPolicy,
+  decideEditUser,
+} from '../support/decisions.js';
 import fc from '../support/fast-check.js';
 
 /** One step of a walk: what is tried, and numbers that say on what. */

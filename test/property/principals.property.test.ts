@@ -8,17 +8,24 @@ import {
 } from '../../src/control/fold.js';
 import { KNOWN_MS } from '../../src/control/known-commands.js';
 import type { ControlEvent, Read } from '../../src/model/control-events.js';
-import { decideCreateGroup, decideDeleteGroup, decideEditGroup } from '../../src/model/group.js';
 import { decideAcceptInvitation, decideInviteUsers, decideRevokeInvitation } from '../../src/model/invitation.js';
 import { decideAddKey, decideRemoveKey } from '../../src/model/key.js';
-import { decideCreatePolicy, decideDeletePolicy } from '../../src/model/policy.js';
 import { memberLink, principalLink } from '../../src/model/principals.js';
 import { ControlRefusal } from '../../src/model/refusal.js';
 import type { Occasion } from '../../src/model/resource.js';
-import { decideCreateServiceAccount, decideDeleteServiceAccount } from '../../src/model/service-account.js';
-import { decideDeleteUser, decideEditUser } from '../../src/model/user.js';
 import { at, recordOf } from '../spec/decider.js';
 import { ORG, org } from '../spec/past.js';
+import {
+  decideCreateGroup,
+  decideCreatePolicy,
+  decideCreateServiceAccount,
+  decideDeleteGroup,
+  decideDeletePolicy,
+  decideDeleteServiceAccount,
+  decideDeleteUser,
+  decideEditGroup,
+  decideEditUser,
+} from '../support/decisions.js';
 import fc from '../support/fast-check.js';
 import { seeded } from './arbitraries.js';
 

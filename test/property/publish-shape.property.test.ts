@@ -1,8 +1,8 @@
 import 'reflect-metadata';
 import { plainToInstance } from 'class-transformer';
 import { validateSync } from 'class-validator';
-import { AuditEventDto } from '../../src/http/shapes/audit-event.js';
-import { compileShape } from '../../src/http/shapes/compiled.js';
+import { AuditEventDto } from '../../src/shapes/audit-event.js';
+import { compileShape } from '../../src/shapes/compiled.js';
 import fc from '../support/fast-check.js';
 import { jsonObject, naming, seeded, unicode } from './arbitraries.js';
 

@@ -1,6 +1,6 @@
 import { RE2JS } from 're2js';
-import { estimate } from '../../src/http/regex/estimate.js';
-import { RegexCheck } from '../../src/http/regex/regex.js';
+import { estimate } from '../../src/platform/regex/estimate.js';
+import { RegexCheck } from '../../src/platform/regex/regex.js';
 import fc from '../support/fast-check.js';
 import { PATIENCE } from '../support/patience.js';
 import { seeded, unicode } from './arbitraries.js';

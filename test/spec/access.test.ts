@@ -2,7 +2,7 @@ import { linkTo } from '../../src/contract/links.js';
 import { emptyFold, foldRecord, readFold } from '../../src/control/fold.js';
 import { AccessRules, namesWithin, type PermissionReport, principalOf } from '../../src/model/access.js';
 import type { ControlEvent, Read } from '../../src/model/control-events.js';
-import { decideCreateGroup, type GroupDocument, type GroupState } from '../../src/model/group.js';
+import { type GroupDocument, type GroupState } from '../../src/model/group.js';
 import type { MemberQuery } from '../../src/model/member-query.js';
 import {
   implied,
@@ -11,9 +11,9 @@ import {
   TARGET_KINDS,
   type TargetKind,
 } from '../../src/model/permission.js';
-import { decideCreatePolicy, type PolicyDocument } from '../../src/model/policy.js';
+import { type PolicyDocument } from '../../src/model/policy.js';
 import { groupStream } from '../../src/model/streams.js';
-import { decideEditUser } from '../../src/model/user.js';
+import { decideCreateGroup, decideCreatePolicy, decideEditUser } from '../support/decisions.js';
 import fc from '../support/fast-check.js';
 import { at, recordOf } from './decider.js';
 import { account, key, ORG, occasion, org, past, stateAfter, user } from './past.js';

@@ -1,12 +1,11 @@
 import {
   type AuditContextSettings,
   type AuditContextState,
-  decideSetRetention,
   deniedServedFrom,
-  type SetRetention,
   servedFrom,
 } from '../../src/model/auditctx.js';
 import type { ControlEvent } from '../../src/model/control-events.js';
+import { decideSetRetention, type SetRetention } from '../support/decisions.js';
 import fc from '../support/fast-check.js';
 import { AT, given } from './decider.js';
 

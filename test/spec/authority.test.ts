@@ -5,12 +5,15 @@ import { ControlState } from '../../src/control/state.js';
 import type { EventLog } from '../../src/event-log/event-log.js';
 import type { Authority } from '../../src/model/authority.js';
 import type { ControlEvent } from '../../src/model/control-events.js';
-import { decideEditGroup } from '../../src/model/group.js';
 import type { PermissionName, TargetKind } from '../../src/model/permission.js';
-import { decideDeletePolicy, decideEditPolicy } from '../../src/model/policy.js';
-import { decideDeleteServiceAccount } from '../../src/model/service-account.js';
 import { domainStream } from '../../src/model/streams.js';
-import { decideDeleteUser } from '../../src/model/user.js';
+import {
+  decideDeletePolicy,
+  decideDeleteServiceAccount,
+  decideDeleteUser,
+  decideEditGroup,
+  decideEditPolicy,
+} from '../support/decisions.js';
 import { Seed } from '../support/seed.js';
 import { openSeededLog } from '../support/seeded-log.js';
 import { AT, BY } from './decider.js';

@@ -7,7 +7,7 @@ import { ControlError } from '../../src/contract/errors.js';
 import { ControlState } from '../../src/control/state.js';
 import { EmbeddedEventLog } from '../../src/event-log/embedded/event-log.js';
 import type { EventLog, LogEntry, Position } from '../../src/event-log/event-log.js';
-import { decideCreateGroup, decideEditGroup } from '../../src/model/group.js';
+import { decideCreateGroup, decideEditGroup } from '../support/decisions.js';
 import { AT, BY } from './decider.js';
 
 const ORG = 'acme';

@@ -1,13 +1,14 @@
+import { type DomainState } from '../../src/model/domain.js';
+import { completedSpec } from '../../src/model/domain-spec.js';
+import { type PolicyState } from '../../src/model/policy.js';
 import {
   type CreateDomain,
-  type DomainState,
   decideCreateDomain,
+  decideCreatePolicy,
   decideDeleteDomain,
   decideEditDomain,
   type EditDomain,
-} from '../../src/model/domain.js';
-import { completedSpec } from '../../src/model/domain-spec.js';
-import { decideCreatePolicy, type PolicyState } from '../../src/model/policy.js';
+} from '../support/decisions.js';
 import { AT, given } from './decider.js';
 import { ORG, occasion, org, past, stateAfter } from './past.js';
 

@@ -1,9 +1,15 @@
 import type { Read } from '../../src/model/control-events.js';
-import { decideCreateGroup, decideEditGroup, type GroupDocument } from '../../src/model/group.js';
+import { type GroupDocument } from '../../src/model/group.js';
 import type { MemberQuery } from '../../src/model/member-query.js';
-import { decideCreatePolicy, decideEditPolicy, type PolicyDocument } from '../../src/model/policy.js';
+import { type PolicyDocument } from '../../src/model/policy.js';
 import { ControlRefusal } from '../../src/model/refusal.js';
-import { decideEditUser } from '../../src/model/user.js';
+import {
+  decideCreateGroup,
+  decideCreatePolicy,
+  decideEditGroup,
+  decideEditPolicy,
+  decideEditUser,
+} from '../support/decisions.js';
 import { AT } from './decider.js';
 import { account, type Decision, ORG, occasion, org, past, stateAfter, user } from './past.js';
 

@@ -2,15 +2,22 @@ import { emptyFold, foldRecord, readFold } from '../../src/control/fold.js';
 import { warnOfSelfSetQueries } from '../../src/control/self-set-queries.js';
 import type { ControlEvent, Read } from '../../src/model/control-events.js';
 import { refuseKeyFor } from '../../src/model/grants.js';
-import { decideCreateGroup, decideEditGroup, type GroupDocument, type GroupState } from '../../src/model/group.js';
+import { type GroupDocument, type GroupState } from '../../src/model/group.js';
 import { decideAcceptInvitation, decideInviteUsers } from '../../src/model/invitation.js';
 import { decideAddKey } from '../../src/model/key.js';
 import type { MemberQuery } from '../../src/model/member-query.js';
-import { decideCreatePolicy, decideEditPolicy, type PolicyDocument } from '../../src/model/policy.js';
+import { type PolicyDocument } from '../../src/model/policy.js';
 import { begun } from '../../src/model/resource.js';
-import { decideCreateServiceAccount, decideDeleteServiceAccount } from '../../src/model/service-account.js';
 import { groupStream, userStream } from '../../src/model/streams.js';
-import { decideEditUser } from '../../src/model/user.js';
+import {
+  decideCreateGroup,
+  decideCreatePolicy,
+  decideCreateServiceAccount,
+  decideDeleteServiceAccount,
+  decideEditGroup,
+  decideEditPolicy,
+  decideEditUser,
+} from '../support/decisions.js';
 import { AT, given, recordOf } from './decider.js';
 import { account, type Decision, group, ORG, occasion, org, past, stateAfter, user } from './past.js';
 
@@ -35,7 +42,7 @@ function edited(name: string, change: Partial<GroupDocument>): Decision {
 
 const query = (spec: MemberQuery['spec']): MemberQuery => ({ kind: 'user', fetch: 'items', spec });
 const RED = query({ terms: [{ tag: 'team', value: 'red' }] });
-const BY_NAME = query({ terms: [{ property: 'name', value: 'Boss' }] });
+const BY_NAME = query({ match: 'all', terms: [{ property: 'name', value: 'Boss' }] });
 
 const crewManages = policy('crews', { target: 'all', bindings: [grant(['manage'], CREW)] });
 const people = [org, account('ci'), account('robot'), ...user('ann@example.com'), group('crew')];

@@ -1,6 +1,5 @@
 import { LIMITS } from '../../src/contract/limits.js';
 import type { ControlEvent } from '../../src/model/control-events.js';
-import { decideDeleteGroup } from '../../src/model/group.js';
 import {
   decideAcceptInvitation,
   decideInviteUsers,
@@ -8,6 +7,7 @@ import {
   type InvitationState,
 } from '../../src/model/invitation.js';
 import type { UserState } from '../../src/model/user.js';
+import { decideDeleteGroup } from '../support/decisions.js';
 import { AT, given } from './decider.js';
 import { account, group, invited, ORG, occasion, org, past, stateAfter, user } from './past.js';
 

@@ -1,7 +1,7 @@
-import { decideEditGroup, withMember } from '../../src/model/group.js';
+import { withMember } from '../../src/model/group.js';
 import { decideRecoverOrg } from '../../src/model/org-recover.js';
-import { decideDeleteServiceAccount } from '../../src/model/service-account.js';
 import { groupStream } from '../../src/model/streams.js';
+import { decideDeleteServiceAccount, decideEditGroup } from '../support/decisions.js';
 import { AT, given } from './decider.js';
 import { account, type Decision, key as keyOf, ORG, occasion, org, past, stateAfter, user } from './past.js';
 

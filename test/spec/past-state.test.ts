@@ -1,12 +1,12 @@
-import { ReportAccess, ReportAccessHandler } from '../../src/commands/access-report.js';
 import type { ControlRecord } from '../../src/control/fold.js';
 import { PastStates } from '../../src/control/past-state.js';
 import { controlEntry } from '../../src/control/record.js';
 import type { ControlState } from '../../src/control/state.js';
 import type { Batch, EventLog, LogRecord, Offsets } from '../../src/event-log/event-log.js';
 import { decideCreateOrg } from '../../src/model/org.js';
-import { decideCreateServiceAccount } from '../../src/model/service-account.js';
 import { Turns } from '../../src/platform/turns.js';
+import { ReportAccess, ReportAccessHandler } from '../../src/queries/access-report.js';
+import { decideCreateServiceAccount } from '../support/decisions.js';
 import { AT, BY } from './decider.js';
 import { account, ORG, occasion, org, past, stateAfter } from './past.js';
 
@@ -193,7 +193,7 @@ describe('reports on the past', () => {
     const handler = new ReportAccessHandler(
       {} as ControlState,
       new Turns(),
-      slow,
+      new PastStates(slow, new Turns()),
       { now: () => 100 },
       { requestBudgetMs: 10_000 },
     );

@@ -1,12 +1,10 @@
 import { emptyFold, foldRecord, readFold } from '../../src/control/fold.js';
 import type { ControlEvent, Read } from '../../src/model/control-events.js';
-import { decideCreateGroup } from '../../src/model/group.js';
 import { decideAcceptInvitation, decideInviteUsers } from '../../src/model/invitation.js';
 import { decideAddKey } from '../../src/model/key.js';
 import { decideCreateOrg } from '../../src/model/org.js';
-import { decideCreatePolicy } from '../../src/model/policy.js';
 import type { Occasion } from '../../src/model/resource.js';
-import { decideCreateServiceAccount } from '../../src/model/service-account.js';
+import { decideCreateGroup, decideCreatePolicy, decideCreateServiceAccount } from '../support/decisions.js';
 import { AT, recordOf } from './decider.js';
 
 export type Decision = (read: Read) => readonly ControlEvent[];

@@ -1,16 +1,15 @@
 import type { ControlEvent } from '../../src/model/control-events.js';
-import { decideDeleteDomain } from '../../src/model/domain.js';
-import { decideDeleteGroup } from '../../src/model/group.js';
+import { type PolicyDocument, type PolicyState } from '../../src/model/policy.js';
+import { ControlRefusal } from '../../src/model/refusal.js';
 import {
   decideCreatePolicy,
+  decideDeleteDomain,
+  decideDeleteGroup,
   decideDeletePolicy,
+  decideDeleteUser,
   decideEditPolicy,
   type EditPolicy,
-  type PolicyDocument,
-  type PolicyState,
-} from '../../src/model/policy.js';
-import { ControlRefusal } from '../../src/model/refusal.js';
-import { decideDeleteUser } from '../../src/model/user.js';
+} from '../support/decisions.js';
 import { AT, given } from './decider.js';
 import { account, group, ORG, occasion, org, past, stateAfter, user } from './past.js';
 

@@ -1,10 +1,10 @@
+import { type ServiceAccountState } from '../../src/model/service-account.js';
 import {
   decideCreateServiceAccount,
   decideDeleteServiceAccount,
   decideEditServiceAccount,
   type EditServiceAccount,
-  type ServiceAccountState,
-} from '../../src/model/service-account.js';
+} from '../support/decisions.js';
 import { AT, given } from './decider.js';
 import { account, group, key, ORG, occasion, org, past, policy, stateAfter } from './past.js';
 

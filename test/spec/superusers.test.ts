@@ -1,7 +1,5 @@
-import { decideEditGroup } from '../../src/model/group.js';
 import { decideAddKey, decideRemoveKey } from '../../src/model/key.js';
-import { decideDeleteServiceAccount } from '../../src/model/service-account.js';
-import { decideDeleteUser } from '../../src/model/user.js';
+import { decideDeleteServiceAccount, decideDeleteUser, decideEditGroup } from '../support/decisions.js';
 import { AT, given } from './decider.js';
 import { account, type Decision, key, ORG, occasion, org, past, user } from './past.js';
 

@@ -15,17 +15,16 @@ import type { SentAuditEvent } from '../../src/model/audit-event.js';
 import { authzChanged } from '../../src/model/authz.js';
 import { canonicalJson } from '../../src/model/canonical-json.js';
 import type { ControlEvent, Read } from '../../src/model/control-events.js';
-import { decideCreateDomain } from '../../src/model/domain.js';
 import type { DomainSpec } from '../../src/model/domain-spec.js';
-import { decideCreateGroup, type GroupDocument, groupLink } from '../../src/model/group.js';
+import { type GroupDocument, groupLink } from '../../src/model/group.js';
 import { keyIssued, keysRevoked } from '../../src/model/key.js';
 import { decideCreateOrg } from '../../src/model/org.js';
-import { decideCreatePolicy, type PolicyDocument } from '../../src/model/policy.js';
+import { type PolicyDocument } from '../../src/model/policy.js';
 import { auditIds, begun, type Occasion } from '../../src/model/resource.js';
-import { decideCreateServiceAccount } from '../../src/model/service-account.js';
 import { orgStream, userStream } from '../../src/model/streams.js';
 import { userLink } from '../../src/model/user.js';
 import { systemIds } from '../../src/platform/ids.js';
+import { decideCreateDomain, decideCreateGroup, decideCreatePolicy, decideCreateServiceAccount } from './decisions.js';
 
 const BY = { name: 'seed', requestId: 'seed', remoteIp: '192.0.2.1' };
 

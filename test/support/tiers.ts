@@ -1,6 +1,16 @@
 /** What a run does: `npm test` alone, with something named, or `npm run test:all`. */
 export type Tier = 'quick' | 'named' | 'all';
 
+/** An argument that names suites, tests or a project. */
+const NAMING =
+  /^(-t$|--(testNamePattern|testPathPatterns|runTestsByPath|selectProjects|findRelatedTests)\b|[^-].*[/a-z])/i;
+
+/** The tier of `npm test`: quick, unless an argument names something or the environment asks for Kafka and Elasticsearch. */
+export function tierOf(args: readonly string[], env: NodeJS.ProcessEnv): Tier {
+  const asksForContainers = env.REQUIRE_CONTAINERS === '1' || Boolean(env.TEST_KAFKA_BROKERS);
+  return asksForContainers || args.some((arg) => NAMING.test(arg)) ? 'named' : 'quick';
+}
+
 /** How much random and repeated work a run does. Variables of the environment go first. */
 export const SCALES: Readonly<Record<Tier, Readonly<Record<string, string>>>> = {
   quick: { HARDENING_SCALE: '0.5' },

@@ -1,3 +1,4 @@
+import { LIMITS } from '../../contract/limits.js';
 import { ref } from './documented.js';
 
 export const text = { type: 'string' };
@@ -6,6 +7,8 @@ export const day = { type: 'string', format: 'date' };
 export const uuid = { type: 'string', format: 'uuid' };
 export const count = { type: 'integer', minimum: 0 };
 export const array = (items: object) => ({ type: 'array', items });
+export const emailText = { type: 'string', format: 'email', maxLength: LIMITS.email };
+export const origin = { enum: ['default', 'builtin'] };
 export const map = { type: 'object', additionalProperties: text };
 
 /** An object of these members and no others. */
@@ -33,10 +36,6 @@ export const readBefore = {
   lastModified: text,
   links: array({}),
 };
-
-/** In a patch, `null` takes a member back to its default. */
-export const patchedText = { type: ['string', 'null'] };
-export const patchedMap = { type: ['object', 'null'], additionalProperties: patchedText };
 
 /** The envelope of a list, of resources or of their links. */
 export function list(itemKind: string, itemSchema: string): Record<string, unknown> {

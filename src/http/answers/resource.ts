@@ -1,6 +1,6 @@
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import type { Changed } from '../../commands/control-changes.js';
-import type { Read, States } from '../../model/control-events.js';
+import type { Read } from '../../model/control-events.js';
 import { type View, type ViewKind, viewOf } from '../../model/views.js';
 import type { ResourcePage } from '../../queries/resource-list.js';
 import { sendJsonTexts } from '../server/streamed.js';
@@ -8,10 +8,10 @@ import { entityTag } from '../shapes/preconditions.js';
 import { withCommas } from './envelope.js';
 
 /** 201 when reads show the resource; 202 when it is made, but the wait for the views ran out. */
-export function sendCreated<Kind extends ViewKind>(
+export function sendCreated(
   reply: FastifyReply,
-  kind: Kind,
-  { state, searchable }: Changed<States[Kind]>,
+  kind: ViewKind,
+  { state, searchable }: Changed<object>,
   read: Read,
   more: object = {},
 ): void {
@@ -21,10 +21,10 @@ export function sendCreated<Kind extends ViewKind>(
 }
 
 /** 200 when reads show the change; 202 when it is recorded, but the wait for the views ran out. */
-export function sendChanged<Kind extends ViewKind>(
+export function sendChanged(
   reply: FastifyReply,
-  kind: Kind,
-  { state, searchable }: Changed<States[Kind]>,
+  kind: ViewKind,
+  { state, searchable }: Changed<object>,
   read: Read,
 ): void {
   reply.code(searchable ? 200 : 202);

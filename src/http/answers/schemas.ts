@@ -1,11 +1,11 @@
 import { ERRORS } from '../../contract/errors.js';
-import { shapeSchemas } from '../shapes/compiled.js';
+import { shapeSchemas } from '../../shapes/compiled.js';
+import { accessSchemas } from './access.js';
 import { auditSchemas } from './audit.js';
-import { describedSchemas } from './described.js';
+import { invitationSchemas } from './invitations.js';
 import { keySchemas } from './keys.js';
+import { kindSchemas } from './kinds.js';
 import { count, object, resource, text } from './parts.js';
-import { policySchemas } from './policies.js';
-import { principalSchemas } from './principals.js';
 import { maintenanceSchemas } from './upkeep.js';
 
 /** What the service answers with, by the names that the OpenAPI document gives them; request shapes included. */
@@ -15,10 +15,10 @@ export function schemas(): Record<string, Record<string, unknown>> {
   return {
     ...shapes,
     ...maintenanceSchemas(),
-    ...principalSchemas(),
+    ...invitationSchemas(),
     ...keySchemas(),
-    ...policySchemas(),
-    ...describedSchemas(),
+    ...accessSchemas(),
+    ...kindSchemas(shapes),
     Error: object({
       status: count,
       message: text,

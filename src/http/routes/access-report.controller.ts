@@ -1,29 +1,31 @@
 import { applyDecorators, Controller, Get, Req, Res } from '@nestjs/common';
 import { QueryBus } from '@nestjs/cqrs';
 import type { FastifyReply, FastifyRequest } from 'fastify';
-import { type AccessReport, ReportAccess } from '../../commands/access-report.js';
 import { ControlError } from '../../contract/errors.js';
+import { type Kind, kindsWith } from '../../contract/kinds.js';
 import { parseInstant } from '../../model/instant.js';
 import type { TargetKind } from '../../model/permission.js';
 import { isoTime } from '../../platform/clock.js';
+import { type AccessReport, ReportAccess } from '../../queries/access-report.js';
+import { compileShape } from '../../shapes/compiled.js';
+import { AccessReportDto } from '../../shapes/resource-history.js';
 import { Guarded, onOne } from '../access.js';
 import { Documented } from '../answers/documented.js';
 import { checkContextName, checkQuery } from '../errors/request-faults.js';
 import { ORG_PATH, type OrgPath, type RefPath } from '../resources.js';
 import { sendJsonPieces } from '../server/streamed.js';
-import { compileShape } from '../shapes/compiled.js';
-import { AccessReportDto } from '../shapes/policy.js';
+import { RouteOfEachKind } from './each-kind.js';
 
 const reportFaults = compileShape(AccessReportDto);
 
-function AccessReportOf(kind: Exclude<TargetKind, 'auditctx'>, what: string): MethodDecorator {
-  const named = kind === 'user' ? 'e-mail address or identifier' : 'name';
+function AccessReportOf({ name, noun, ref }: Kind): MethodDecorator {
+  const named = ref === 'email' ? 'e-mail address or identifier' : 'name';
   return applyDecorators(
-    Get(`org/:org/${kind}/:ref/-accessreport`),
-    Guarded(onOne(kind, 'view'), { large: true }),
+    Get(`org/:org/${name}/:ref/-accessreport`),
+    Guarded(onOne(name, 'view'), { large: true }),
     Documented({
-      summary: `Tell who may do what to a ${what}, and why; now, or as it was at an instant`,
-      path: { ...ORG_PATH, ref: `${named} of the ${what}` },
+      summary: `Tell who may do what to a ${noun}, and why; now, or as it was at an instant`,
+      path: { ...ORG_PATH, ref: `${named} of the ${noun}` },
       query: AccessReportDto,
       answers: { 200: 'AccessReport' },
       errors: ['validation_failed', 'not_found'],
@@ -33,32 +35,13 @@ function AccessReportOf(kind: Exclude<TargetKind, 'auditctx'>, what: string): Me
 
 /** Who may see a resource may see who else may do what to it. */
 @Controller()
+@RouteOfEachKind(kindsWith('accessreport'), AccessReportOf, 'ofResource')
 export class AccessReportController {
   constructor(private readonly queries: QueryBus) {}
 
-  @AccessReportOf('user', 'user')
-  ofUser(@Req() request: FastifyRequest, @Res() reply: FastifyReply): Promise<void> {
-    return this.send(request, reply, 'user');
-  }
-
-  @AccessReportOf('group', 'group')
-  ofGroup(@Req() request: FastifyRequest, @Res() reply: FastifyReply): Promise<void> {
-    return this.send(request, reply, 'group');
-  }
-
-  @AccessReportOf('serviceaccount', 'service account')
-  ofServiceAccount(@Req() request: FastifyRequest, @Res() reply: FastifyReply): Promise<void> {
-    return this.send(request, reply, 'serviceaccount');
-  }
-
-  @AccessReportOf('policy', 'policy')
-  ofPolicy(@Req() request: FastifyRequest, @Res() reply: FastifyReply): Promise<void> {
-    return this.send(request, reply, 'policy');
-  }
-
-  @AccessReportOf('domain', 'domain')
-  ofDomain(@Req() request: FastifyRequest, @Res() reply: FastifyReply): Promise<void> {
-    return this.send(request, reply, 'domain');
+  ofResource(request: FastifyRequest, reply: FastifyReply, { name }: Kind): Promise<void> {
+    const { org, ref } = request.params as RefPath;
+    return this.send(request, reply, { kind: name, org, ref });
   }
 
   /** Of a context that has no event yet as well: policies may name it before. */
@@ -72,21 +55,19 @@ export class AccessReportController {
     errors: ['validation_failed', 'not_found'],
   })
   ofAuditContext(@Req() request: FastifyRequest, @Res() reply: FastifyReply): Promise<void> {
-    const { contextName } = request.params as { contextName: string };
+    const { org, contextName } = request.params as OrgPath & { readonly contextName: string };
     checkContextName(contextName);
-    return this.send(request, reply, 'auditctx', contextName);
+    return this.send(request, reply, { kind: 'auditctx', org, ref: contextName });
   }
 
   private async send(
     request: FastifyRequest,
     reply: FastifyReply,
-    kind: TargetKind,
-    ref = (request.params as RefPath).ref,
+    { kind, org, ref }: { readonly kind: string; readonly org: string; readonly ref: string },
   ): Promise<void> {
-    const { org } = request.params as OrgPath;
     const { at: text } = checkQuery<AccessReportDto>(reportFaults, request);
     const at = text === undefined ? undefined : parseInstant(text);
-    const report = await this.queries.execute(new ReportAccess(kind, org, ref, at, gone(reply)));
+    const report = await this.queries.execute(new ReportAccess(kind as TargetKind, org, ref, at, gone(reply)));
     // A report on the past takes as long as the log is long.
     await request.server.access.requireStill(request);
     const time = at === undefined ? {} : { at: isoTime(at) };

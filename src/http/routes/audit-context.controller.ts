@@ -3,39 +3,14 @@ import { CommandBus, QueryBus } from '@nestjs/cqrs';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { EditAuditContext } from '../../commands/auditctx-edit.js';
 import { SERVICE_CONTEXT } from '../../model/audit-event.js';
-import { type AuditContextSettings, DENIED_RETENTION_DAYS } from '../../model/auditctx.js';
+import { DENIED_RETENTION_DAYS } from '../../model/auditctx.js';
 import { GetAuditContext } from '../../queries/auditctx-get.js';
 import { type AuditContext, ListAuditContexts } from '../../queries/auditctx-list.js';
 import { Guarded, onOne, onSome } from '../access.js';
 import { Documented } from '../answers/documented.js';
 import { authorityOf, callerOf } from '../caller.js';
 import { checkContextName, checkQuery, noParameters } from '../errors/request-faults.js';
-import { type Revisable, replacementOf } from '../revision.js';
-import { AuditContextSettingsDto, ServiceContextSettingsDto } from '../shapes/auditctx.js';
-import { compileShape } from '../shapes/compiled.js';
-import { entityTag } from '../shapes/preconditions.js';
-
-/** Sent as it was read, or the retention alone. */
-const SETTINGS: Revisable<AuditContextSettings> = {
-  kind: 'auditctx',
-  faultsOf: compileShape(AuditContextSettingsDto),
-  complete: ({ retentionDays }) => ({ retentionDays: retentionDays as number | null }),
-  identity: ['id', 'name', 'created'],
-  shown: ['count'],
-};
-
-const serviceFaults = compileShape(ServiceContextSettingsDto);
-
-/** Nobody can hide what was done: only of what was not done the retention can be set. */
-const SERVICE_SETTINGS: Revisable<AuditContextSettings> = {
-  ...SETTINGS,
-  faultsOf: (document) => {
-    const { retentionDays = null, ...rest } = document as Record<string, unknown>;
-    const kept = `must be null: the events of ${SERVICE_CONTEXT} are kept; set deniedRetentionDays`;
-    return [...(retentionDays === null ? [] : [{ pointer: '/retentionDays', reason: kept }]), ...serviceFaults(rest)];
-  },
-  complete: (body) => ({ retentionDays: null, deniedRetentionDays: body.deniedRetentionDays as number | null }),
-};
+import { changeOf, entityTag } from '../shapes/preconditions.js';
 
 const CONTEXT_PATH = { org: 'name of the organization', contextName: 'name of the audit context' };
 
@@ -98,9 +73,8 @@ export class AuditContextController {
   async put(@Req() request: FastifyRequest, @Res() reply: FastifyReply): Promise<void> {
     const { org, contextName: name } = request.params as ContextPath;
     checkContextName(name);
-    const edit = replacementOf(request, name === SERVICE_CONTEXT ? SERVICE_SETTINGS : SETTINGS);
-    const authority = authorityOf(request);
-    const command = new EditAuditContext(org, name, edit, callerOf(request), authority);
+    const change = changeOf(request, 'replace');
+    const command = new EditAuditContext(org, name, change, callerOf(request), authorityOf(request));
     const searchable = await this.commands.execute(command);
     reply.code(searchable ? 200 : 202);
     sendContext(reply, org, await this.queries.execute(new GetAuditContext(org, name)));

@@ -7,14 +7,14 @@ import { beginExport } from '../../commands/export-record.js';
 import { SecurityEvents } from '../../commands/security-events.js';
 import { namesWithin } from '../../model/access.js';
 import { ExportAuditEvents, type ExportPage } from '../../queries/audit-export.js';
+import { AuditFilterDto } from '../../shapes/audit-list.js';
+import { compileShape } from '../../shapes/compiled.js';
 import { Guarded, onSome } from '../access.js';
 import { Documented } from '../answers/documented.js';
 import { callerOf } from '../caller.js';
 import { checkQuery } from '../errors/request-faults.js';
 import { Readiness } from '../readiness.js';
 import { pieces, sendStreamed } from '../server/streamed.js';
-import { AuditFilterDto } from '../shapes/audit-list.js';
-import { compileShape } from '../shapes/compiled.js';
 import { eventTimes } from '../shapes/event-times.js';
 
 const filterFaults = compileShape(AuditFilterDto);

@@ -10,6 +10,8 @@ import { CLOCK } from '../../platform/clock.js';
 import type { Config } from '../../platform/config/config.js';
 import { CONFIG } from '../../platform/config/config.js';
 import { type Steps, Turns } from '../../platform/turns.js';
+import { AuditPublishDto } from '../../shapes/audit-list.js';
+import { compileShape } from '../../shapes/compiled.js';
 import { Guarded, onOne } from '../access.js';
 import { Documented, ref } from '../answers/documented.js';
 import { withCommas } from '../answers/envelope.js';
@@ -17,9 +19,7 @@ import { publicationOf, standingOf } from '../caller.js';
 import { errorBody } from '../errors/body.js';
 import { checkContext, checkIdempotencyKey, checkQuery, isDocument } from '../errors/request-faults.js';
 import { sendJsonTexts } from '../server/streamed.js';
-import { AuditPublishDto } from '../shapes/audit-list.js';
 import { type BulkBody, type BulkItem, bulkItems } from '../shapes/bulk-items.js';
-import { compileShape } from '../shapes/compiled.js';
 import { eventFaults } from '../shapes/event-check.js';
 
 const queryFaults = compileShape(AuditPublishDto);

@@ -5,13 +5,13 @@ import { type FieldFault, validationFailed } from '../../contract/errors.js';
 import { LIMITS } from '../../contract/limits.js';
 import { GetAuditEvent } from '../../queries/audit-get.js';
 import { type AuditFilters, type AuditPage, ListAuditEvents } from '../../queries/audit-list.js';
+import { AuditListDto } from '../../shapes/audit-list.js';
+import { compileShape } from '../../shapes/compiled.js';
 import { Guarded, onSome } from '../access.js';
 import { Documented } from '../answers/documented.js';
 import { eventEnvelope, eventsEnvelope, type Link } from '../answers/envelope.js';
 import { checkQuery, noParameters } from '../errors/request-faults.js';
 import { sendJsonTexts } from '../server/streamed.js';
-import { AuditListDto } from '../shapes/audit-list.js';
-import { compileShape } from '../shapes/compiled.js';
 import { eventTimes } from '../shapes/event-times.js';
 
 const ORG = 'name of the organization';

@@ -6,14 +6,14 @@ import { ReplayDeadLetters } from '../../commands/dead-letter-replay.js';
 import { validationFailed } from '../../contract/errors.js';
 import { LIMITS } from '../../contract/limits.js';
 import { isoTime } from '../../platform/clock.js';
+import { compileShape } from '../../shapes/compiled.js';
+import { DeadLetterListDto, ReplayDto } from '../../shapes/upkeep.js';
 import { Guarded } from '../access.js';
 import { Documented } from '../answers/documented.js';
 import { type Link, withCommas } from '../answers/envelope.js';
 import { callerOf } from '../caller.js';
 import { checkOptionalBody, checkQuery, noParameters } from '../errors/request-faults.js';
 import { sendJsonTexts } from '../server/streamed.js';
-import { compileShape } from '../shapes/compiled.js';
-import { DeadLetterListDto, ReplayDto } from '../shapes/upkeep.js';
 
 const listFaults = compileShape(DeadLetterListDto);
 const replayFaults = compileShape(ReplayDto);

@@ -5,23 +5,16 @@ import { AcceptInvitation, InviteUsers, RevokeInvitation } from '../../commands/
 import { ControlError, type FieldFault } from '../../contract/errors.js';
 import { LIMITS } from '../../contract/limits.js';
 import { ControlState } from '../../control/state.js';
+import { compileShape } from '../../shapes/compiled.js';
+import { AcceptInvitationDto, InviteUsersDto } from '../../shapes/invitation.js';
+import { ResourceListDto } from '../../shapes/resource.js';
 import { Guarded, onAll } from '../access.js';
 import { Documented } from '../answers/documented.js';
 import { sendCreated, sendJson } from '../answers/resource.js';
 import { errorBody } from '../errors/body.js';
 import { checkBody, checkIdempotencyKey, checkQuery, noParameters } from '../errors/request-faults.js';
-import {
-  CHANGE_ERRORS,
-  changeRequest,
-  deleteResource,
-  getResource,
-  listResources,
-  ORG_PATH,
-  type RefPath,
-} from '../resources.js';
-import { compileShape } from '../shapes/compiled.js';
-import { AcceptInvitationDto, InviteUsersDto } from '../shapes/invitation.js';
-import { ResourceListDto } from '../shapes/resource.js';
+import { CHANGE_ERRORS, changeRequest, getResource, listResources, ORG_PATH, type RefPath } from '../resources.js';
+import { preconditionOf } from '../shapes/preconditions.js';
 
 const REF_PATH = { ...ORG_PATH, ref: 'id of the invitation' };
 
@@ -118,8 +111,11 @@ export class InvitationController {
     answers: { 204: 'Nothing' },
     errors: ['validation_failed', 'not_found', 'precondition_failed', ...CHANGE_ERRORS],
   })
-  revoke(@Req() request: FastifyRequest, @Res() reply: FastifyReply): Promise<void> {
-    return deleteResource(this.commands, RevokeInvitation, request, reply);
+  async revoke(@Req() request: FastifyRequest, @Res() reply: FastifyReply): Promise<void> {
+    const { ref } = request.params as RefPath;
+    checkQuery(noParameters, request);
+    await this.commands.execute(new RevokeInvitation(changeRequest(request), ref, preconditionOf(request)));
+    reply.code(204).send();
   }
 
   /** 201 when reads show the user; 202 when it is made, but the wait for the views ran out. */

@@ -4,6 +4,8 @@ import type { FastifyReply, FastifyRequest } from 'fastify';
 import { CreateOrg } from '../../commands/org-create.js';
 import { RecoverOrg } from '../../commands/org-recover.js';
 import { GetOrg } from '../../queries/org-get.js';
+import { compileShape } from '../../shapes/compiled.js';
+import { CreateOrgDto } from '../../shapes/org.js';
 import { Guarded } from '../access.js';
 import { Documented } from '../answers/documented.js';
 import { callerOf } from '../caller.js';
@@ -17,8 +19,6 @@ import {
 } from '../errors/request-faults.js';
 import { sendIssuedKey } from '../issued-key.js';
 import { changeRequest } from '../resources.js';
-import { compileShape } from '../shapes/compiled.js';
-import { CreateOrgDto } from '../shapes/org.js';
 
 const bodyFaults = compileShape(CreateOrgDto);
 

@@ -1,34 +1,37 @@
-import { applyDecorators, Controller, Get, Req, Res } from '@nestjs/common';
+import { applyDecorators, Controller, Get } from '@nestjs/common';
 import { QueryBus } from '@nestjs/cqrs';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { validationFailed } from '../../contract/errors.js';
+import { type Kind, kindsWith } from '../../contract/kinds.js';
 import { LIMITS } from '../../contract/limits.js';
 import { linkTo } from '../../contract/links.js';
-import { GetEventLog, type LoggedKind } from '../../queries/resource-history.js';
+import { GetEventLog } from '../../queries/resource-history.js';
+import { compileShape } from '../../shapes/compiled.js';
+import { EventLogDto } from '../../shapes/resource-history.js';
 import { Guarded, onOne } from '../access.js';
 import { Documented } from '../answers/documented.js';
 import { eventsEnvelope, type Link } from '../answers/envelope.js';
 import { checkQuery } from '../errors/request-faults.js';
 import { ORG_PATH, type RefPath } from '../resources.js';
 import { sendJsonTexts } from '../server/streamed.js';
-import { compileShape } from '../shapes/compiled.js';
 import { eventTimes } from '../shapes/event-times.js';
-import { EventLogDto } from '../shapes/resource-history.js';
+import { RouteOfEachKind } from './each-kind.js';
 
 const logFaults = compileShape(EventLogDto);
 
 const PAGE_SIZE = String(LIMITS.page.usual);
 
-function EventLogOf(kind: LoggedKind, what: string): MethodDecorator {
-  const named = kind === 'user' ? 'e-mail address' : 'name';
+function EventLogOf(kind: Kind): MethodDecorator {
+  const { name, noun } = kind;
+  const named = kind.ref === 'email' ? 'e-mail address' : 'name';
   return applyDecorators(
-    Get(`${kind}/:ref/-eventlog`),
-    Guarded(onOne(kind, 'view'), { large: true }),
+    Get(`${name}/:ref/-eventlog`),
+    Guarded(onOne(name, 'view'), { large: true }),
     Documented({
-      summary: `List what happened to a ${what}, newest first; also when it is deleted`,
+      summary: `List what happened to a ${noun}, newest first; also when it is deleted`,
       path: {
         ...ORG_PATH,
-        ref: `${named} of the ${what}, or its identifier; where several had it one after the other, the last is meant`,
+        ref: `${named} of the ${noun}, or its identifier; where several had it one after the other, the last is meant`,
       },
       query: EventLogDto,
       answers: { 200: 'AuditEventList' },
@@ -39,35 +42,11 @@ function EventLogOf(kind: LoggedKind, what: string): MethodDecorator {
 
 /** What happened to each resource. */
 @Controller('org/:org')
+@RouteOfEachKind(kindsWith('eventlog'), EventLogOf, 'send')
 export class EventLogController {
   constructor(private readonly queries: QueryBus) {}
 
-  @EventLogOf('user', 'user')
-  ofUser(@Req() request: FastifyRequest, @Res() reply: FastifyReply): Promise<void> {
-    return this.send(request, reply, 'user');
-  }
-
-  @EventLogOf('group', 'group')
-  ofGroup(@Req() request: FastifyRequest, @Res() reply: FastifyReply): Promise<void> {
-    return this.send(request, reply, 'group');
-  }
-
-  @EventLogOf('serviceaccount', 'service account')
-  ofServiceAccount(@Req() request: FastifyRequest, @Res() reply: FastifyReply): Promise<void> {
-    return this.send(request, reply, 'serviceaccount');
-  }
-
-  @EventLogOf('policy', 'policy')
-  ofPolicy(@Req() request: FastifyRequest, @Res() reply: FastifyReply): Promise<void> {
-    return this.send(request, reply, 'policy');
-  }
-
-  @EventLogOf('domain', 'domain')
-  ofDomain(@Req() request: FastifyRequest, @Res() reply: FastifyReply): Promise<void> {
-    return this.send(request, reply, 'domain');
-  }
-
-  private async send(request: FastifyRequest, reply: FastifyReply, kind: LoggedKind): Promise<void> {
+  async send(request: FastifyRequest, reply: FastifyReply, kind: Kind): Promise<void> {
     const { org, ref } = request.params as RefPath;
     const parameters = checkQuery<EventLogDto>(logFaults, request);
     const { actionType, page, pageSize = PAGE_SIZE, cursor } = parameters;
@@ -85,7 +64,7 @@ export class EventLogController {
     );
     const start = cursor === undefined ? { page: page ?? '1' } : {};
     const query = { resourceId, ...parameters, ...start, pageSize };
-    const path = `${linkTo(org, kind, ref)}/-eventlog`;
+    const path = `${linkTo(org, kind.name, ref)}/-eventlog`;
     sendJsonTexts(reply, eventsEnvelope(items, query, linksOf(path, { ...parameters }, next)));
   }
 }

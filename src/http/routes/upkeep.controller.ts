@@ -3,12 +3,12 @@ import { CommandBus } from '@nestjs/cqrs';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { StartRebuild, StartReconciliation } from '../../commands/upkeep.js';
 import { type JobName, type JobState, Jobs } from '../../commands/upkeep-jobs.js';
+import { compileShape } from '../../shapes/compiled.js';
+import { ReconcileDto } from '../../shapes/upkeep.js';
 import { Guarded } from '../access.js';
 import { Documented } from '../answers/documented.js';
 import { callerOf } from '../caller.js';
 import { checkOptionalBody, checkQuery, noMembers, noParameters } from '../errors/request-faults.js';
-import { compileShape } from '../shapes/compiled.js';
-import { ReconcileDto } from '../shapes/upkeep.js';
 
 const reconcileFaults = compileShape(ReconcileDto);
 

@@ -1,10 +1,10 @@
 import { Controller, Get, Req, Res } from '@nestjs/common';
 import { QueryBus } from '@nestjs/cqrs';
 import type { FastifyReply, FastifyRequest } from 'fastify';
-import { WhoAmI } from '../../commands/whoami.js';
 import { parseLink } from '../../contract/links.js';
 import type { Principal } from '../../model/access.js';
 import { keyViewOf, type View } from '../../model/views.js';
+import { WhoAmI } from '../../queries/whoami.js';
 import { Guarded } from '../access.js';
 import { Documented } from '../answers/documented.js';
 import { sendJson } from '../answers/resource.js';

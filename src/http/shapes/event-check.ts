@@ -2,10 +2,10 @@ import type { FieldFault } from '../../contract/errors.js';
 import { LIMITS } from '../../contract/limits.js';
 import type { SentAuditEvent } from '../../model/audit-event.js';
 import { parseInstant } from '../../model/instant.js';
+import { AuditEventDto } from '../../shapes/audit-event.js';
+import { compileShape } from '../../shapes/compiled.js';
 import { unkeptNumber } from '../errors/request-faults.js';
 import { exactNumbers } from '../json/parse.js';
-import { AuditEventDto } from './audit-event.js';
-import { compileShape } from './compiled.js';
 
 /** How far ahead of this clock an event's own time may be. */
 const AHEAD_MS = 5 * 60 * 1000;

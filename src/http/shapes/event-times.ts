@@ -1,6 +1,6 @@
 import { parseInstant } from '../../model/instant.js';
 import type { EventTimes } from '../../queries/audit-list.js';
-import type { AuditFilterDto } from './audit-list.js';
+import type { AuditFilterDto } from '../../shapes/audit-list.js';
 
 /** The bounds on `eventTime` that checked query parameters name. */
 export function eventTimes({ fromEvent, toEvent }: AuditFilterDto): EventTimes {

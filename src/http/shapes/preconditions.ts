@@ -1,20 +1,31 @@
 import type { FastifyRequest } from 'fastify';
 import { validationFailed } from '../../contract/errors.js';
+import type { Change } from '../../model/change.js';
+import { isObject, type Json } from '../../model/merge-patch.js';
 import type { Precondition } from '../../model/precondition.js';
+import { checkBody, checkQuery, noParameters } from '../errors/request-faults.js';
 
-/**
- * What `If-Match` (RFC 9110 section 13.1.1) asks for: one entity tag as the service gives them, or `*`; else the version
- * in the body. Throws `validation_failed`.
- */
-export function preconditionOf(request: FastifyRequest, version?: number): Precondition | undefined {
+/** What `If-Match` (RFC 9110 section 13.1.1) asks for: one entity tag as the service gives them, or `*`. Throws `validation_failed`. */
+export function preconditionOf(request: FastifyRequest): Precondition | undefined {
   const header = request.headers['if-match'];
-  if (header === undefined) return version;
+  if (header === undefined) return undefined;
   if (header.trim() === '*') return '*';
   const tag = /^\s*"?([0-9]{1,15})"?\s*$/.exec(header)?.[1];
   if (tag !== undefined) return Number(tag);
   throw validationFailed([
     { pointer: 'header:If-Match', reason: 'must be one ETag of the resource, such as "3", or *' },
   ]);
+}
+
+/** PATCH merges the body into the resource, PUT replaces it. Throws `validation_failed` for a body that is no object. */
+export function changeOf(request: FastifyRequest, how: Change['how']): Change {
+  checkQuery(noParameters, request);
+  const body = checkBody<Json>(
+    (value) => (isObject(value) ? [] : [{ pointer: '', reason: 'must be an object' }]),
+    request.body,
+  );
+  const expected = preconditionOf(request);
+  return { how, body, ...(expected !== undefined && { expected }) };
 }
 
 export function entityTag(version: number): string {

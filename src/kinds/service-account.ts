@@ -1,0 +1,16 @@
+import { kindOf } from '../contract/kinds.js';
+import type { ServiceAccountState } from '../model/service-account.js';
+import { DescribedDto } from '../shapes/resource.js';
+import { IsName } from '../shapes/shape.js';
+import { completeDescribed, type ShapedKind, shaped } from './shaped-kind.js';
+
+class CreateServiceAccountDto extends DescribedDto {
+  @IsName() name!: string;
+}
+
+export const SERVICE_ACCOUNT: ShapedKind<ServiceAccountState> = {
+  kind: kindOf('serviceaccount'),
+  ...shaped(DescribedDto, CreateServiceAccountDto),
+  complete: completeDescribed,
+  gives: [],
+};

@@ -1,0 +1,46 @@
+import type { Fault } from './refusal.js';
+export type Json = Readonly<Record<string, unknown>>;
+
+/** JSON Merge Patch (RFC 7396): members replace members, objects merge, `null` removes. */
+export function mergePatch(target: unknown, patch: unknown): unknown {
+  if (!isObject(patch)) return patch;
+  const merged = new Map(Object.entries(isObject(target) ? target : {}));
+  for (const [name, value] of Object.entries(patch)) {
+    if (value === null) merged.delete(name);
+    else merged.set(name, mergePatch(merged.get(name), value));
+  }
+  return Object.fromEntries(merged);
+}
+
+const OPERATORS = ['$replace', '$drop', '$append'];
+
+/**
+ * A list after its operators, in this sequence: `$replace` it, `$drop` elements, `$append` those it does not have. Two
+ * clients who append at once both succeed. Elements are the same whose `keyOf` is. Undefined for what holds no operators;
+ * such a patch replaces the list.
+ */
+export function patchedList(
+  list: readonly string[],
+  patch: unknown,
+  pointer: string,
+  keyOf: (element: string) => string = (element) => element,
+): { readonly list: readonly string[]; readonly faults: readonly Fault[] } | undefined {
+  if (!isObject(patch)) return undefined;
+  const faults = Object.entries(patch).flatMap(([name, value]) => operatorFaults(name, value, `${pointer}/${name}`));
+  if (faults.length > 0) return { list, faults };
+  const { $replace = list, $drop = [], $append = [] } = patch as Record<string, readonly string[]>;
+  const dropped = new Set($drop.map(keyOf));
+  const left = $replace.filter((element) => !dropped.has(keyOf(element)));
+  const kept = new Set(left.map(keyOf));
+  return { list: [...left, ...$append.filter((element) => !kept.has(keyOf(element)))], faults };
+}
+
+function operatorFaults(name: string, value: unknown, pointer: string): Fault[] {
+  if (!OPERATORS.includes(name)) return [{ pointer, reason: `is not one of ${OPERATORS.join(', ')}` }];
+  const isList = Array.isArray(value) && value.every((element) => typeof element === 'string');
+  return isList ? [] : [{ pointer, reason: 'must be an array of strings' }];
+}
+
+export function isObject(value: unknown): value is Json {
+  return typeof value === 'object' && value !== null && !Array.isArray(value);
+}

@@ -1,0 +1,123 @@
+import { Ajv, type ErrorObject, type ValidateFunction } from 'ajv';
+import { defaultMetadataStorage } from 'class-transformer/cjs/storage.js';
+import { validationMetadatasToSchemas } from 'class-validator-jsonschema';
+import { type FieldFault } from '../contract/errors.js';
+import { LIMITS } from '../contract/limits.js';
+import { escapePointer } from '../platform/json-pointer.js';
+import { CONVERTERS, FORMATS } from './shape.js';
+
+/**
+ * Compiles a shape, when the first value comes, into a function that answers all faults of a value; none for a value of
+ * the shape. It follows the same rules as class-validator on the same class, at a fraction of the cost. All members are
+ * named; others are refused.
+ */
+export function compileShape(shape: new () => object): (value: unknown) => FieldFault[] {
+  let validate: ValidateFunction | undefined;
+  return (value) => {
+    validate ??= compile(shape);
+    return validate(value) ? [] : faultsOf(validate.errors ?? []);
+  };
+}
+
+/** The JSON Schemas of all shapes loaded so far, by class name. */
+export function shapeSchemas(refPointerPrefix: string): Record<string, Record<string, unknown>> {
+  const schemas = validationMetadatasToSchemas({
+    classTransformerMetadataStorage: defaultMetadataStorage,
+    refPointerPrefix,
+    additionalConverters: CONVERTERS,
+  });
+  return Object.fromEntries(
+    Object.entries(schemas).map(([name, schema]) => [name, { ...schema, additionalProperties: false }]),
+  );
+}
+
+function compile(shape: new () => object): ValidateFunction {
+  // The schemas are the program's own: to check them against the schema of schemas costs more than to compile them.
+  const own = { meta: false, validateSchema: false };
+  const ajv = new Ajv({ allErrors: true, strict: true, strictRequired: false, strictTypes: false, ...own });
+  for (const [name, format] of Object.entries(FORMATS)) ajv.addFormat(name, format);
+  return ajv.compile({ definitions: shapeSchemas('#/definitions/'), $ref: `#/definitions/${shape.name}` });
+}
+
+function faultsOf(errors: readonly ErrorObject[]): FieldFault[] {
+  const faults = new Map<string, FieldFault>();
+  for (const error of errors.slice(0, LIMITS.faults)) {
+    const fault = faultOf(error);
+    if (fault) faults.set(`${fault.pointer} ${fault.reason}`, fault);
+  }
+  return [...faults.values()];
+}
+
+/** Words a fault so that it names the remedy; undefined for one that another fault tells better. */
+function faultOf({ instancePath: pointer, keyword, params, schemaPath }: ErrorObject): FieldFault | undefined {
+  if (schemaPath.includes('/anyOf/')) return undefined;
+  switch (keyword) {
+    case 'additionalProperties':
+      return {
+        pointer: `${pointer}/${escapePointer(params.additionalProperty)}`,
+        reason: 'is not a known field; remove it',
+      };
+    case 'required':
+      return { pointer: `${pointer}/${escapePointer(params.missingProperty)}`, reason: 'is required' };
+    case 'type':
+      return { pointer, reason: `must be ${typeReason(params.type)}` };
+    case 'enum':
+      return { pointer, reason: `must be one of ${params.allowedValues.join(', ')}` };
+    case 'maxItems':
+      return { pointer, reason: `may have at most ${params.limit} elements` };
+    case 'minItems':
+      return { pointer, reason: `must have at least ${params.limit} elements` };
+    case 'minimum':
+      return { pointer, reason: `must be at least ${params.limit}` };
+    case 'maximum':
+      return { pointer, reason: `must be at most ${params.limit}` };
+    case 'maxLength':
+      return { pointer, reason: `may have at most ${params.limit} characters` };
+    case 'minLength':
+      return { pointer, reason: `must have at least ${params.limit} characters` };
+    case 'pattern':
+      return { pointer, reason: `must match ${params.pattern}` };
+    case 'maxProperties':
+      return { pointer, reason: `may have at most ${params.limit} members` };
+    case 'propertyNames':
+      return {
+        pointer,
+        reason: `the name ${JSON.stringify(params.propertyName)} must have 1 to ${LIMITS.tagName} characters`,
+      };
+    // The branch that was taken tells what is wrong.
+    case 'if':
+      return undefined;
+    case 'anyOf':
+      return { pointer, reason: 'requires an id or a name that is not empty' };
+    case 'format':
+      return { pointer, reason: FORMAT_REASONS[params.format] ?? `must be a ${params.format}` };
+    default:
+      return { pointer, reason: `does not follow the rule "${keyword}"` };
+  }
+}
+
+const TYPES: Readonly<Record<string, string>> = {
+  object: 'an object',
+  array: 'an array',
+  integer: 'a whole number',
+  null: 'null',
+};
+
+function typeReason(types: string | readonly string[]): string {
+  return [types]
+    .flat()
+    .map((type) => TYPES[type] ?? `a ${type}`)
+    .join(' or ');
+}
+
+const FORMAT_REASONS: Readonly<Record<string, string>> = {
+  instant:
+    'must be an ISO 8601 instant such as 2026-01-31T12:00:00.000Z, to the millisecond, in the years 0001 to 9999',
+  trimmed: 'must not begin or end with white space',
+  line: 'must not begin or end with white space, or contain control characters',
+  email: 'must be an e-mail address such as someone@example.com',
+  'no-control-characters': 'must not contain control characters',
+  'platform-link': 'must be a link: /org/{org}/... or //..., of path segments as in a URL',
+  'go-duration': 'must be a duration such as 24h, 1h30m or 90s (units h, m, s, ms, us, ns), not negative',
+  'http-token': 'must be an HTTP header name (letters, digits, hyphens) or *',
+};
