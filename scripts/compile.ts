@@ -1,18 +1,25 @@
-import { copyFileSync, mkdirSync, readdirSync, writeFileSync } from 'node:fs';
-import { dirname, join, relative, resolve } from 'node:path';
-import { transformFileSync } from '@swc/core';
+import { spawnSync } from 'node:child_process';
+import { readdirSync, rmSync, writeFileSync } from 'node:fs';
+import { basename, join, resolve } from 'node:path';
 
 export const ROOT = resolve(import.meta.dirname, '..');
 const SOURCE = join(ROOT, 'src');
 
-/** Compiles every source file into the folder, and copies all other files beside them. Types are not checked. */
+/** Compiles the sources into the folder as `nest-cli.json` says. Throws if that fails. Types are not checked. */
 export function compile(folder: string): void {
-  for (const file of sources()) {
-    if (file.endsWith('.d.ts')) continue;
-    const target = join(folder, relative(SOURCE, file));
-    mkdirSync(dirname(target), { recursive: true });
-    if (file.endsWith('.ts')) writeFileSync(target.replace(/ts$/, 'js'), compiled(file));
-    else copyFileSync(file, target);
+  // `nest build` reads its output folder from a tsconfig.
+  const tsconfig = `${basename(folder)}.tsconfig.json`;
+  const outDir = `./${basename(folder)}`;
+  writeFileSync(join(ROOT, tsconfig), JSON.stringify({ extends: './tsconfig.json', compilerOptions: { outDir } }));
+  try {
+    const nest = join(ROOT, 'node_modules/@nestjs/cli/bin/nest.js');
+    const { status } = spawnSync(process.execPath, [nest, 'build', '--path', tsconfig], {
+      cwd: ROOT,
+      stdio: 'inherit',
+    });
+    if (status !== 0) throw new Error('nest build failed; its output has the reason');
+  } finally {
+    rmSync(join(ROOT, tsconfig));
   }
 }
 
@@ -20,5 +27,3 @@ export function sources(): string[] {
   const entries = readdirSync(SOURCE, { recursive: true, withFileTypes: true });
   return entries.filter((entry) => entry.isFile()).map((entry) => join(entry.parentPath, entry.name));
 }
-
-const compiled = (file: string): string => transformFileSync(file, { configFile: join(ROOT, '.swcrc') }).code;

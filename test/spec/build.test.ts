@@ -18,7 +18,7 @@ let folder: string;
 
 beforeAll(() => {
   folder = mkdtempSync(join(tmpdir(), 'control-build-'));
-  for (const name of ['scripts', '.swcrc', 'package.json'])
+  for (const name of ['scripts', '.swcrc', 'nest-cli.json', 'tsconfig.json', 'package.json'])
     cpSync(resolve(name), join(folder, name), { recursive: true });
   symlinkSync(resolve('node_modules'), join(folder, 'node_modules'));
   for (const name of ['main.ts', 'cli/main.ts', 'operator/main.ts']) {

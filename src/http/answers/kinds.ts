@@ -65,6 +65,7 @@ function anyObject(schema: Schema): Schema {
 /** In a patch, `null` takes a member back to its default. */
 function nullable(schema: Schema): Schema {
   if ('const' in schema) return { enum: [schema.const, null] };
+  if (Array.isArray(schema.enum)) return { enum: [...schema.enum, null] };
   const { type, additionalProperties, ...rest } = anyObject(schema);
   const members = additionalProperties as Schema | undefined;
   return { type: [type, 'null'], ...rest, ...(members && { additionalProperties: nullable(members) }) };
