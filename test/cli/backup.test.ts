@@ -115,7 +115,7 @@ it('svc backup leaves no partial file that looks whole', async () => {
     expect.stringContaining('closed the connection before it answered'),
   ]);
   const altered = await backup(other.url);
-  expect([altered.code, altered.stderr]).toEqual([1, expect.stringContaining('its SHA-256 is another')]);
+  expect([altered.code, altered.stderr]).toEqual([1, expect.stringContaining('its SHA-256 differs')]);
   expect((await backup(service.url, org.key)).code).toBe(4);
   expect(readdirSync(folder)).toEqual([]);
   file = join(folder, 'none', 'x');
