@@ -1,6 +1,6 @@
 import { createReadStream } from 'node:fs';
 import { Interrupted } from '../../client/errors.js';
-import { type Member, members } from '../../client/json-text.js';
+import { isJson, type Member, members } from '../../client/json-text.js';
 import type { Kind } from '../../contract/kinds.js';
 import { LIMITS } from '../../contract/limits.js';
 import { CliError, EXIT, UsageError } from '../output/failures.js';
@@ -34,15 +34,6 @@ async function readText(stream: AsyncIterable<Buffer | string>, name: string): P
   } catch (error) {
     if (error instanceof CliError || error instanceof Interrupted) throw error;
     throw new CliError(`cannot read ${name}: ${(error as Error).message}`, EXIT.failure, [], { cause: error });
-  }
-}
-
-function isJson(text: string): boolean {
-  try {
-    JSON.parse(text);
-    return true;
-  } catch {
-    return false;
   }
 }
 
