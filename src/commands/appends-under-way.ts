@@ -1,5 +1,5 @@
-import { setTimeout as delay } from 'node:timers/promises';
 import { Injectable } from '@nestjs/common';
+import { within } from '../platform/waiting.js';
 
 /**
  * The publishes of this process that the log has not taken or refused yet, by organization. A broker may keep one waiting
@@ -24,10 +24,7 @@ export class AppendsUnderWay {
   async settled(org: string, timeoutMs: number): Promise<boolean> {
     const appends = this.byOrg.get(org);
     if (!appends) return true;
-    const done = new AbortController();
-    const late = delay(timeoutMs, false, { signal: done.signal }).catch(() => false);
-    const inTime = await Promise.race([Promise.allSettled(appends).then(() => true), late]);
-    done.abort();
-    return inTime;
+    const ended = Promise.allSettled(appends).then(() => true);
+    return within(timeoutMs, ended, false);
   }
 }

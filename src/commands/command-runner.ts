@@ -1,4 +1,3 @@
-import { setTimeout as delay } from 'node:timers/promises';
 import { ControlError, validationFailed } from '../contract/errors.js';
 import { type Quotas, USUAL_QUOTAS } from '../contract/limits.js';
 import { AuthorityCheck } from '../control/authority-check.js';
@@ -12,6 +11,7 @@ import type { Authority } from '../model/authority.js';
 import type { ControlEvent, Read } from '../model/control-events.js';
 import { ControlRefusal } from '../model/refusal.js';
 import { type Clock, systemClock } from '../platform/clock.js';
+import { pause } from '../platform/waiting.js';
 
 /** How long a command tries again when other commands win. */
 const DECIDE_MS = 5_000;
@@ -91,7 +91,7 @@ export class CommandRunner {
         if (applied) return applied;
         if (Date.now() > deadline)
           throw new ControlError('conflict', 'the resource kept changing while this change was decided; try again');
-        await delay(Math.random() * 20);
+        await pause(Math.random() * 20);
       }
     } finally {
       this.state.forget(command.id);

@@ -1,4 +1,3 @@
-import { setTimeout as delay } from 'node:timers/promises';
 import type { Logger } from 'pino';
 import { auditEntry } from '../event-log/audit-record.js';
 import type { EventLog } from '../event-log/event-log.js';
@@ -7,6 +6,7 @@ import type { Clock } from '../platform/clock.js';
 import type { Ids } from '../platform/ids.js';
 import type { Metrics } from '../platform/metrics.js';
 import { networkOf } from '../platform/network.js';
+import { within } from '../platform/waiting.js';
 import { DeniedBudgets } from './denied-budgets.js';
 import { type DeniedAttempt, deniedEvent, deniedSummaryEvent } from './denied-event.js';
 import { type DeniedGroup, DeniedTally, likenessOf } from './denied-tally.js';
@@ -49,10 +49,7 @@ export class DeniedAttempts {
   /** Sums up what is left, when no more will come, as far as the log takes it soon. */
   async close(): Promise<void> {
     clearTimeout(this.summary);
-    const done = new AbortController();
-    const enough = delay(LAST_SUMMARY_MS, undefined, { signal: done.signal }).catch(() => undefined);
-    await Promise.race([this.sumUp(), enough]);
-    done.abort();
+    await within(LAST_SUMMARY_MS, this.sumUp(), undefined);
     clearTimeout(this.summary);
   }
 

@@ -1,7 +1,7 @@
-import { setTimeout as delay } from 'node:timers/promises';
 import { Inject, Injectable } from '@nestjs/common';
 import type { AuditEvent, Publication } from '../model/audit-event.js';
 import { keyedId } from '../platform/ids.js';
+import { within } from '../platform/waiting.js';
 import { READ_MODEL } from '../read-model/read-model.js';
 
 /** What an Idempotency-Key is unique in, besides the publisher. */
@@ -59,13 +59,8 @@ export class FormerEvents {
   /** Of these keys, those that stand for an event from before. None if the read model cannot be asked in time. */
   async among(scope: Scope, keys: readonly string[]): Promise<ReadonlySet<string>> {
     if (this.without.has(scope.org)) return NONE;
-    const done = new AbortController();
-    const late = delay(LOOK_UP_MS, NONE, { signal: done.signal }).catch(() => NONE);
-    try {
-      return await Promise.race([this.find(scope, new Set(keys)).catch(() => NONE), late]);
-    } finally {
-      done.abort();
-    }
+    const found = this.find(scope, new Set(keys)).catch(() => NONE);
+    return within(LOOK_UP_MS, found, NONE);
   }
 
   private async find(scope: Scope, keys: ReadonlySet<string>): Promise<ReadonlySet<string>> {

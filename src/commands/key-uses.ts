@@ -1,4 +1,3 @@
-import { setTimeout as delay } from 'node:timers/promises';
 import type { Logger } from 'pino';
 import type { ControlRecord } from '../control/fold.js';
 import { controlEntry } from '../control/record.js';
@@ -9,6 +8,7 @@ import { keyUsed } from '../model/key.js';
 import { keyStream } from '../model/streams.js';
 import { type Clock, isoTime } from '../platform/clock.js';
 import { keyedId } from '../platform/ids.js';
+import { within } from '../platform/waiting.js';
 
 /** How long uses are gathered for one record. */
 const GATHER_MS = 1_000;
@@ -49,10 +49,7 @@ export class KeyUses {
   /** Records what is gathered, as far as the log takes it soon. */
   async close(): Promise<void> {
     clearTimeout(this.timer);
-    const done = new AbortController();
-    const enough = delay(LAST_RECORD_MS, undefined, { signal: done.signal }).catch(() => undefined);
-    await Promise.race([this.record(), enough]);
-    done.abort();
+    await within(LAST_RECORD_MS, this.record(), undefined);
     clearTimeout(this.timer);
   }
 

@@ -1,4 +1,3 @@
-import { setTimeout as delay } from 'node:timers/promises';
 import type { Logger } from 'pino';
 import type { Caller } from '../control/fold.js';
 import type { ControlState } from '../control/state.js';
@@ -10,6 +9,7 @@ import { SERVICE_ORG } from '../model/service-org.js';
 import { isoTime } from '../platform/clock.js';
 import { type Ids, timeOf } from '../platform/ids.js';
 import type { Metrics } from '../platform/metrics.js';
+import { within } from '../platform/waiting.js';
 
 /** Uses of data that change nothing, so that no change records them. */
 export type SecurityAction =
@@ -78,10 +78,7 @@ export class SecurityEvents {
 
   /** Resolves when nothing is under way any more, or soon after. */
   async close(): Promise<void> {
-    const done = new AbortController();
-    const enough = delay(LAST_APPEND_MS, undefined, { signal: done.signal }).catch(() => undefined);
-    await Promise.race([Promise.allSettled(this.underWay), enough]);
-    done.abort();
+    await within(LAST_APPEND_MS, Promise.allSettled(this.underWay), undefined);
   }
 
   private async append(action: SecurityAction, events: readonly AuditEvent[]): Promise<void> {

@@ -1,10 +1,10 @@
-import { setTimeout as delay } from 'node:timers/promises';
 import { ControlError } from '../contract/errors.js';
 import type { ControlState } from '../control/state.js';
 import type { Topic } from '../event-log/event-log.js';
 import type { Readiness } from '../http/readiness.js';
 import { coalesced } from '../platform/coalesced.js';
 import type { Config } from '../platform/config/config.js';
+import { within } from '../platform/waiting.js';
 import type { ProjectionRunner } from '../projections/projection-runner.js';
 import { probe } from '../read-model/probe.js';
 import type { Store } from './store.js';
@@ -56,15 +56,12 @@ export class ProcessReadiness implements Readiness {
   }
 
   private async unreadable(): Promise<string | undefined> {
-    const late = new AbortController();
-    const inTime = delay(PROBE_MS, `the read model did not answer within ${PROBE_MS} ms`, { signal: late.signal });
+    const probed = probe(this.store.model).then(() => undefined);
     try {
-      return await Promise.race([probe(this.store.model).then(() => undefined), inTime]);
+      return await within(PROBE_MS, probed, `the read model did not answer within ${PROBE_MS} ms`);
     } catch (error) {
       if (error instanceof ControlError) return error.message;
       throw error;
-    } finally {
-      late.abort();
     }
   }
 

@@ -1,9 +1,9 @@
-import { setTimeout as delay } from 'node:timers/promises';
 import type { Logger } from 'pino';
 import type { Maintenance } from '../commands/upkeep.js';
 import type { Jobs } from '../commands/upkeep-jobs.js';
 import { ControlError } from '../contract/errors.js';
 import type { Topic } from '../event-log/event-log.js';
+import { pause } from '../platform/waiting.js';
 import type { ProjectionRunner } from '../projections/projection-runner.js';
 import type { Store } from './store.js';
 
@@ -39,8 +39,4 @@ export async function rebuildOutdated(
     while (!signal.aborted && jobs.state('rebuild').state === 'running') await pause(pace.look, signal);
     if (jobs.state('rebuild').state === 'failed') await pause(pace.retry, signal);
   }
-}
-
-async function pause(ms: number, signal: AbortSignal): Promise<void> {
-  await delay(ms, undefined, { signal }).catch(() => undefined);
 }

@@ -30,7 +30,7 @@ const LITERALS = ['true', 'false', 'null'].map((text) => Uint8Array.from(text, (
  * Reads JSON (RFC 8259) in UTF-8 token by token, without a value made of any. What is JSON is for `JSON.parse` to judge: of
  * other bytes it makes tokens of some kind, to their end.
  *
- * Own code, because each publish is read with it: `jsonc-parser` and `clarinet` take longer than `JSON.parse`.
+ * Own code, because each publish is read with it, from bytes: `jsonc-parser` and `clarinet` take decoded strings.
  */
 export class JsonTokens {
   /** Where the token begins. */
@@ -41,8 +41,18 @@ export class JsonTokens {
   depth = 0;
   /** Whether the last string has an escape. */
   isEscaped = false;
+  /** Whether the bytes end within a string. */
+  isCut = false;
+  /** Bytes of an escape that are still to come. */
+  private missing = 0;
 
-  constructor(readonly json: Buffer) {}
+  constructor(public json: Buffer = Buffer.alloc(0)) {}
+
+  /** Goes on in the bytes that follow. What they have of a string that was cut belongs to the token before. */
+  feed(json: Buffer): void {
+    this.json = json;
+    this.end = this.isCut ? this.endOfAnyString(this.missing) : 0;
+  }
 
   /** Moves to the next token. Returns its first byte, `WORD` or `END`. */
   next(): number {
@@ -58,7 +68,7 @@ export class JsonTokens {
     if (byte === QUOTE) {
       const end = endOfPlain(json, at + 1);
       this.isEscaped = json[end] !== QUOTE;
-      this.end = this.isEscaped ? endOfAnyString(json, end) : end + 1;
+      this.end = this.isEscaped ? this.endOfAnyString(end) : end + 1;
     } else if (byte === OPEN_OBJECT || byte === OPEN_ARRAY) this.depth += 1;
     else if (byte === CLOSE_OBJECT || byte === CLOSE_ARRAY) this.depth -= 1;
     else if (byte !== COMMA && byte !== COLON) {
@@ -74,6 +84,20 @@ export class JsonTokens {
     if (first !== OPEN_OBJECT && first !== OPEN_ARRAY) return;
     for (const depth = this.depth; this.depth >= depth && this.next() !== END; );
   }
+
+  /** Behind the string; `at` is within it. Behind all there is if it has no end. */
+  private endOfAnyString(at: number): number {
+    const { json } = this;
+    let end = at;
+    for (; end < json.length; end = endOfPlain(json, end)) {
+      this.isCut = json[end] !== QUOTE;
+      if (!this.isCut) return end + 1;
+      end += json[end] === BACKSLASH ? 2 : 1;
+    }
+    this.isCut = true;
+    this.missing = end - json.length;
+    return json.length;
+  }
 }
 
 /** The first place from `at` on that is not white space. */
@@ -83,7 +107,7 @@ export function skipSpace(json: Uint8Array, at: number): number {
   return next;
 }
 
-function isSpace(byte: number): boolean {
+export function isSpace(byte: number): boolean {
   return byte <= SPACE && (byte === SPACE || byte === 0x0a || byte === 0x0d || byte === 0x09);
 }
 
@@ -92,15 +116,6 @@ export function endOfPlain(json: Uint8Array, at: number): number {
   let end = at;
   while (IS_PLAIN[json[end] ?? 0]) end += 1;
   return end;
-}
-
-/** Behind the string; `at` is within it. Behind all there is if it has no end. */
-function endOfAnyString(json: Uint8Array, at: number): number {
-  for (let end = at; end < json.length; end = endOfPlain(json, end)) {
-    if (json[end] === QUOTE) return end + 1;
-    end += json[end] === BACKSLASH ? 2 : 1;
-  }
-  return json.length;
 }
 
 function endOfWord(json: Uint8Array, at: number): number {

@@ -3,11 +3,11 @@ import { readdirSync, readFileSync } from 'node:fs';
 import { type FileHandle, open, readFile, rename, rm } from 'node:fs/promises';
 import { endianness } from 'node:os';
 import { dirname, extname, join } from 'node:path';
-import { setTimeout as delay, setImmediate as turn } from 'node:timers/promises';
 import type { Logger } from 'pino';
 import type { EventLog } from '../event-log/event-log.js';
 import { recordAt } from '../event-log/read-range.js';
 import { syncFolder } from '../platform/sqlite.js';
+import { pause, turnOfTheLoop } from '../platform/waiting.js';
 import { type TableImage, WORDS } from './digest-table.js';
 import type { ControlFold } from './fold.js';
 import { type FoldImage, type FoldSnapshots, imageOf, restoreFold } from './fold-image.js';
@@ -101,7 +101,7 @@ export class ControlSnapshots implements FoldSnapshots {
     signal.addEventListener('abort', end, { once: true });
     await state.startReached;
     for (;;) {
-      await delay(LOOK_MS, undefined, { signal, ref: false }).catch(() => undefined);
+      await pause(LOOK_MS, signal, { ref: false });
       const last = signal.aborted;
       await this.saveAfter(last ? RECORDS_AT_STOP : RECORDS_BETWEEN, state);
       if (last) return;
@@ -167,7 +167,7 @@ async function writeChecked(handle: FileHandle, lines: Iterable<string>): Promis
     digest.update(bytes);
     await handle.writeFile(bytes);
     [waiting, length] = [[], 0];
-    await turn();
+    await turnOfTheLoop();
   };
   for (const line of lines) {
     waiting.push(line, '\n');

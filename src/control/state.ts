@@ -1,4 +1,3 @@
-import { setTimeout as delay } from 'node:timers/promises';
 import { ControlError } from '../contract/errors.js';
 import type { EventLog, LogRecord, Position } from '../event-log/event-log.js';
 import { recordAt } from '../event-log/read-range.js';
@@ -7,6 +6,7 @@ import { canonicalJson } from '../model/canonical-json.js';
 import type { ControlEvent, Read } from '../model/control-events.js';
 import { authzStream } from '../model/streams.js';
 import { untilDone } from '../platform/retry.js';
+import { pause, within } from '../platform/waiting.js';
 import { type ControlFold, type ControlRecord, emptyFold, foldRecord, readFold, versionOf } from './fold.js';
 import { type FoldSnapshots, imageOf, restoreFold } from './fold-image.js';
 import { controlRecordOf } from './record.js';
@@ -177,7 +177,7 @@ export class ControlState implements FoldSnapshots {
     while (this.sharing === 'shared' && !signal.aborted) {
       // A failure shows in `isFresh`, and a request that needs the state meets it itself.
       await this.confirm().catch(() => undefined);
-      await delay(RECONFIRM_MS, undefined, { signal, ref: false }).catch(() => undefined);
+      await pause(RECONFIRM_MS, signal, { ref: false });
     }
   }
 
@@ -192,15 +192,11 @@ export class ControlState implements FoldSnapshots {
   }
 
   /** A log that does not answer must not keep anybody waiting: neither those who ask now nor those who ask later. */
-  private headInTime(): Promise<number> {
-    return new Promise((resolve, reject) => {
-      const timer = setTimeout(() => reject(unconfirmed()), CONFIRM_MS);
-      this.log
-        .head('control')
-        .then((head) => resolve(head[0] ?? 0))
-        .catch((error) => reject(unconfirmed(error)))
-        .finally(() => clearTimeout(timer));
-    });
+  private async headInTime(): Promise<number> {
+    const asked = this.log.head('control').catch((error) => Promise.reject(unconfirmed(error)));
+    const head = await within(CONFIRM_MS, asked, undefined);
+    if (!head) throw unconfirmed();
+    return head[0] ?? 0;
   }
 
   /** Starts to note what becomes of the command's records. Call before appending; `forget` ends it. */
@@ -253,7 +249,7 @@ export class ControlState implements FoldSnapshots {
     const done = new AbortController();
     const { signal } = done;
     try {
-      const late = appended.then(() => delay(timeoutMs, undefined, { signal }));
+      const late = appended.then(() => pause(timeoutMs, signal));
       await Promise.race([this.shows(() => known() !== undefined, signal), late]);
       return known();
     } finally {

@@ -18,6 +18,8 @@ export interface QueueBounds {
 export interface Queued {
   readonly append: Append;
   readonly bytes: number;
+  /** When it came in, in milliseconds. */
+  readonly since: number;
 }
 
 /** The appends that wait to be durable, bounded by count and bytes. */
@@ -50,7 +52,7 @@ export class AppendQueue {
     const full = this.entries + entries > this.bounds.entries || this.bytes + bytes > this.bounds.bytes;
     // An append larger than the whole queue is taken when it is alone: it could never be taken otherwise.
     if (full && this.entries > 0) return new ControlError('log_unavailable', 'the queue of the log is full');
-    this.waiting.push({ append, bytes });
+    this.waiting.push({ append, bytes, since: Date.now() });
     this.entries += entries;
     this.bytes += bytes;
     return undefined;

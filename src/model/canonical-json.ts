@@ -8,3 +8,8 @@ export function canonicalJson(value: unknown): string {
   const members = Object.entries(value).sort(([a], [b]) => (a < b ? -1 : 1));
   return `{${members.map(([name, member]) => `${JSON.stringify(name)}:${canonicalJson(member)}`).join(',')}}`;
 }
+
+/** Whether both are the same JSON value. What is absent is the same as null. */
+export function isSameJson(one: unknown, other: unknown): boolean {
+  return one === other || canonicalJson(one ?? null) === canonicalJson(other ?? null);
+}

@@ -1,6 +1,6 @@
 import { LIMITS } from '../contract/limits.js';
 import { linkTo } from '../contract/links.js';
-import { canonicalJson } from './canonical-json.js';
+import { isSameJson } from './canonical-json.js';
 import type { GroupDocument, GroupEvent, GroupState, Read } from './control-events.js';
 import { type MemberQuery, selfSetFaults } from './member-query.js';
 import { checkMemberLinks } from './members.js';
@@ -42,7 +42,7 @@ export const groupRules = {
 /** A query from before there was this rule may stay as it is: else nobody could be taken out of the group. */
 function refuseSelfSet(read: Read, before: GroupState, query: MemberQuery | undefined): void {
   const faults = selfSetFaults(query);
-  if (faults.length === 0 || canonicalJson(query) === canonicalJson(before.memberQuery ?? null)) return;
+  if (faults.length === 0 || isSameJson(query, before.memberQuery)) return;
   if (!isPrincipal(read, before.org, groupLink(before.org, before.name))) return;
   throw new ControlRefusal('validation_failed', 'members would let themselves in', faults);
 }
@@ -55,8 +55,8 @@ function groupEdited(data: GroupState, auditId: string, action?: string): GroupE
 /** What the audit log calls a change of nothing but the linked members, by which some came or some went. */
 function memberAction(before: GroupState, after: GroupState): 'add-member' | 'remove-member' | undefined {
   const others = ({ memberLinks: _memberLinks, version: _version, lastModified: _lastModified, ...rest }: GroupState) =>
-    canonicalJson(rest);
-  if (others(before) !== others(after)) return undefined;
+    rest;
+  if (!isSameJson(others(before), others(after))) return undefined;
   const came = after.memberLinks.some((link) => !before.memberLinks.includes(link));
   const went = before.memberLinks.some((link) => !after.memberLinks.includes(link));
   if (came === went) return undefined;

@@ -1,4 +1,4 @@
-import { canonicalJson } from './canonical-json.js';
+import { isSameJson } from './canonical-json.js';
 import { type Candidate, matches, type QuerySpec, type Term } from './query.js';
 import type { Fault } from './refusal.js';
 import { isBuiltinTag } from './resource.js';
@@ -43,7 +43,7 @@ export function selfSetReason(query: MemberQuery | undefined): string | undefine
 
 /** Whether there is a query, and it is not the one that there was. */
 export function isQueryNew(before: MemberQuery | undefined, after: MemberQuery | undefined): boolean {
-  return after !== undefined && canonicalJson(after) !== canonicalJson(before ?? null);
+  return after !== undefined && !isSameJson(after, before);
 }
 
 /** Whether any term reads a tag that editors of a user can set. */

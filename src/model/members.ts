@@ -5,8 +5,6 @@ import { memberLink, usersOf } from './principals.js';
 import type { Candidate } from './query.js';
 import { ControlRefusal, type Fault } from './refusal.js';
 
-/** Of linked members. */
-
 /**
  * The links as they are kept, none twice. Those that the group has already need no check. Throws `validation_failed` for a
  * link to what does not exist, naming its place, and for too many.

@@ -1,5 +1,5 @@
 import { parseLink } from '../contract/links.js';
-import { canonicalJson } from './canonical-json.js';
+import { isSameJson } from './canonical-json.js';
 import type { PolicyDocument, PolicyEvent, PolicyState, Read } from './control-events.js';
 import { isGivenMore } from './given.js';
 import { selfSetReason } from './member-query.js';
@@ -70,9 +70,10 @@ function policyEdited(data: PolicyState, auditId: string): PolicyEvent {
 /** What the built-in policies grant is what their groups are for: only description and tags may change. */
 function refuseBuiltinRules(before: PolicyState, after: PolicyDocument): void {
   if (before.origin !== 'builtin') return;
-  const rules = ({ targetKind, target, targetLinks, bindings }: PolicyDocument) =>
-    canonicalJson([targetKind, target ?? null, targetLinks ?? null, bindings]);
-  if (rules(before) !== rules(after)) {
+  const rules = ({ targetKind, target, targetLinks, bindings }: PolicyDocument) => {
+    return { targetKind, target: target ?? null, targetLinks: targetLinks ?? null, bindings };
+  };
+  if (!isSameJson(rules(before), rules(after))) {
     throw new ControlRefusal('builtin_resource', `what the policy ${before.name} grants cannot be changed`);
   }
 }

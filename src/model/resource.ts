@@ -1,4 +1,4 @@
-import { canonicalJson } from './canonical-json.js';
+import { isSameJson } from './canonical-json.js';
 import { ControlRefusal } from './refusal.js';
 
 /** What every control resource has. `version` counts its changes from 1. */
@@ -58,7 +58,7 @@ export function begun(id: string, at: string): Pick<Resource, 'id' | 'version' |
 
 /** The resource as it is to be, at its next version; undefined where that changes nothing. */
 export function revised<State extends Resource>(before: State, after: State, at: string): State | undefined {
-  if (canonicalJson(after) === canonicalJson(before)) return undefined;
+  if (isSameJson(after, before)) return undefined;
   return { ...after, version: before.version + 1, lastModified: at };
 }
 

@@ -1,7 +1,7 @@
-import { setTimeout as delay } from 'node:timers/promises';
+import { untilDone } from './retry.js';
 import { StoreUnusable } from './store-unusable.js';
 
-const RETRY_MS = 1_000;
+const PATIENCE = { first: 1_000, most: 1_000 };
 
 /**
  * A store that may not be reachable yet: opened in the background, again and again until it is. One that can be reached
@@ -22,17 +22,14 @@ export class BackgroundConnect<Store extends { close(): Promise<void> }> {
   }
 
   private async keepOpening(open: () => Promise<Store>): Promise<Store> {
-    for (;;) {
-      this.stop.signal.throwIfAborted();
-      try {
-        this.current = await open();
-        return this.current;
-      } catch (error) {
-        if (error instanceof StoreUnusable) throw error;
-        this.reason = (error as Error).message;
-      }
-      await delay(RETRY_MS, undefined, { signal: this.stop.signal });
-    }
+    const { signal } = this.stop;
+    const failed = (error: unknown) => {
+      if (error instanceof StoreUnusable) throw error;
+      this.reason = (error as Error).message;
+    };
+    this.current = await untilDone(signal, open, failed, PATIENCE);
+    if (!this.current) throw signal.reason;
+    return this.current;
   }
 
   /** Undefined until it is open. */

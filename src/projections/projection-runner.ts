@@ -1,4 +1,3 @@
-import { setTimeout as delay } from 'node:timers/promises';
 import type { Logger } from 'pino';
 import { deadLetter, type Unreadable } from '../event-log/dead-letter.js';
 import { type Batch, type EventLog, type Offsets } from '../event-log/event-log.js';
@@ -9,6 +8,7 @@ import { untilDone } from '../platform/retry.js';
 import { StoreUnusable } from '../platform/store-unusable.js';
 import { together } from '../platform/together.js';
 import { inSpan } from '../platform/tracing.js';
+import { pause } from '../platform/waiting.js';
 import type { ProgressFeed, RecordOutcome } from '../progress/progress-feed.js';
 import type { Outcome, Write } from '../read-model/document.js';
 import { GenerationLost, GenerationSealed, type ReadModel } from '../read-model/read-model.js';
@@ -178,7 +178,7 @@ export class ProjectionRunner {
         return await this.model.apply(this.projection.topic, writes, { [partition]: next }, { [partition]: indexed });
       } catch (error) {
         if (!(error instanceof GenerationSealed)) throw error;
-        await delay(SEALED_MS);
+        await pause(SEALED_MS);
         await this.follow();
       }
     }
@@ -246,7 +246,7 @@ export class ProjectionRunner {
   /** Announces everything again and again, and finds out about another generation though nothing is written. */
   private async repeat(signal: AbortSignal): Promise<void> {
     while (!signal.aborted) {
-      await delay(REPEAT_MS, undefined, { signal, ref: false }).catch(() => undefined);
+      await pause(REPEAT_MS, signal, { ref: false });
       if (signal.aborted || this.marks.size === 0) continue;
       try {
         await this.follow();

@@ -1,7 +1,7 @@
-import { setImmediate as turnOfTheLoop } from 'node:timers/promises';
 import { Inject } from '@nestjs/common';
 import { type IQueryHandler, Query, QueryHandler } from '@nestjs/cqrs';
 import type { Reach } from '../model/access.js';
+import { turnOfTheLoop } from '../platform/waiting.js';
 import type { ReadModel } from '../read-model/read-model.js';
 import { READ_MODEL } from '../read-model/read-model.js';
 import type { Cursor } from '../read-model/search.js';

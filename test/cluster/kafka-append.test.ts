@@ -9,6 +9,7 @@ import { KafkaWorld } from './kafka-support.js';
 import { clusterSuite } from './support.js';
 
 const KEYS = 20;
+const NOT_ENOUGH_REPLICAS = 19;
 
 clusterSuite('appending to Kafka', ({ kafkaBrokers }) => {
   let world = new KafkaWorld(kafkaBrokers);
@@ -234,6 +235,31 @@ clusterSuite('appending to Kafka', ({ kafkaBrokers }) => {
     };
 
     await expect(log.append([entry('x')])).rejects.toMatchObject({ name: 'ControlError', code });
+  });
+
+  test('stores the records of other partitions once while one partition is refused', async () => {
+    const log = await open({ requestMs: 5_000 });
+    const refused = 1;
+    let refusals = 0;
+    proxy.onAnswer = (apiKey, message) => {
+      if (apiKey !== PRODUCE || refusals === 5) return undefined;
+      const count = 4 + 4 + 4 + 2 + `${world.prefix}audit`.length;
+      // Of each partition: its number, the error, the base offset, the time and the oldest offset.
+      for (let at = count + 4, left = message.readInt32BE(count); left > 0; left -= 1, at += 30) {
+        if (message.readInt32BE(at) !== refused) continue;
+        message.writeInt16BE(NOT_ENOUGH_REPLICAS, at + 4);
+        refusals += 1;
+      }
+      return message;
+    };
+
+    const acknowledged = await appendMany(log, 500);
+
+    expect(refusals).toBe(5);
+    expect(acknowledged.size).toBe(500);
+    const others = (await readAll(log)).filter(({ partition }) => partition !== refused);
+    expect(others.length).toBeGreaterThan(100);
+    expect(withoutCopies(texts(others))).toHaveLength(others.length);
   });
 
   test('settles what is under way when it is closed during an outage, within seconds', async () => {

@@ -1,6 +1,7 @@
 import { type Admin, Kafka, logLevel } from 'kafkajs';
 import type { Batch, Consumer, EventLog, LogRecord, Topic } from '../../src/event-log/event-log.js';
-import { KafkaEventLog, type KafkaEventLogOptions } from '../../src/event-log/kafka/event-log.js';
+import { KafkaEventLog } from '../../src/event-log/kafka/event-log.js';
+import type { KafkaEventLogOptions } from '../../src/event-log/kafka/options.js';
 import { deleteTopics, newPrefix, silent } from '../contract/kafka.harness.js';
 import { KafkaProxy } from '../support/kafka-proxy.js';
 

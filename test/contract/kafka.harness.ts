@@ -2,7 +2,8 @@ import { randomUUID } from 'node:crypto';
 import { Kafka, logLevel } from 'kafkajs';
 import { pino } from 'pino';
 import type { EventLog } from '../../src/event-log/event-log.js';
-import { KafkaEventLog, type KafkaEventLogOptions } from '../../src/event-log/kafka/event-log.js';
+import { KafkaEventLog } from '../../src/event-log/kafka/event-log.js';
+import type { KafkaEventLogOptions } from '../../src/event-log/kafka/options.js';
 import { KafkaProxy, PRODUCE } from '../support/kafka-proxy.js';
 import type { EventLogHarness, LogFeature } from './event-log.harness.js';
 

@@ -33,5 +33,5 @@ test('the items of an array are found whole, wherever a step ends', () => {
 });
 
 test.each(['["x', '["\\', '[1]]', '[1', '[[1]', '["\\"]'])('%s is refused', (text) => {
-  expect(() => itemsOf(text)).toThrow(/is not JSON/);
+  expect(() => itemsOf(text)).toThrow(/is not valid JSON/);
 });

@@ -1,3 +1,13 @@
+import {
+  CLOSE_ARRAY,
+  CLOSE_OBJECT,
+  COMMA,
+  END,
+  isSpace,
+  JsonTokens,
+  OPEN_ARRAY,
+  skipSpace,
+} from '../../contract/json-tokens.js';
 import { LIMITS } from '../../contract/limits.js';
 
 /** No piece is larger: it could not travel anyway, and a file without line ends must not fill the memory. */
@@ -11,11 +21,7 @@ export interface Piece {
 }
 
 const TOO_LARGE = `larger than ${LARGEST_PIECE / 1024 / 1024} MiB`;
-const [LF, CR, TAB, SPACE] = [0x0a, 0x0d, 0x09, 0x20];
-const [QUOTE, BACKSLASH, COMMA] = [0x22, 0x5c, 0x2c];
-const [OPEN_LIST, CLOSE_LIST, OPEN_MAP, CLOSE_MAP] = [0x5b, 0x5d, 0x7b, 0x7d];
-
-const isSpace = (byte: number): boolean => byte === SPACE || byte === LF || byte === CR || byte === TAB;
+const [LF, CR] = [0x0a, 0x0d];
 
 /** Cuts bytes into pieces as they come. */
 interface Splitter {
@@ -50,9 +56,9 @@ export async function* readPieces(input: AsyncIterable<Buffer | string>): AsyncG
 /** What kind of file begins so; undefined while that cannot be told. */
 function chooseSplitter(head: Buffer, ended: boolean): Splitter | undefined {
   const text = withoutMark(head);
-  const start = text.findIndex((byte) => !isSpace(byte));
-  if (start < 0) return undefined;
-  if (text[start] === OPEN_LIST) return new ValueSplitter(true);
+  const start = skipSpace(text, 0);
+  if (start === text.length) return undefined;
+  if (text[start] === OPEN_ARRAY) return new ValueSplitter(true);
   const end = text.indexOf(LF, start);
   if (end < 0 && !ended && text.length < LARGEST_PIECE) return undefined;
   const line = text.subarray(start, end < 0 ? text.length : end);
@@ -64,26 +70,9 @@ const withoutMark = (bytes: Buffer): Buffer =>
   bytes[0] === 0xef && bytes[1] === 0xbb && bytes[2] === 0xbf ? bytes.subarray(3) : bytes;
 
 function isOpen(line: Buffer): boolean {
-  const scan = new Scan();
-  for (const byte of line) scan.step(byte);
-  return scan.depth > 0 && !scan.inString;
-}
-
-/** How deep in brackets, and whether in a string, a place in JSON text is. */
-class Scan {
-  depth = 0;
-  inString = false;
-  #escaped = false;
-
-  step(byte: number): void {
-    if (this.inString) {
-      if (this.#escaped) this.#escaped = false;
-      else if (byte === BACKSLASH) this.#escaped = true;
-      else if (byte === QUOTE) this.inString = false;
-    } else if (byte === QUOTE) this.inString = true;
-    else if (byte === OPEN_MAP || byte === OPEN_LIST) this.depth++;
-    else if (byte === CLOSE_MAP || byte === CLOSE_LIST) this.depth--;
-  }
+  const tokens = new JsonTokens(line);
+  while (tokens.next() !== END);
+  return tokens.depth > 0 && !tokens.isCut;
 }
 
 /** Collects the bytes of one piece over chunks, but not more than a piece may have. */
@@ -134,81 +123,89 @@ class LineSplitter implements Splitter {
     if (fault !== undefined) yield { line, fault };
     if (bytes === undefined) return;
     const text = bytes.at(-1) === CR ? bytes.subarray(0, -1) : bytes;
-    if (!text.every(isSpace)) yield { line, bytes: text };
+    if (skipSpace(text, 0) < text.length) yield { line, bytes: text };
   }
 }
 
 /** The elements of one array, or values that follow one another with white space between them. */
 class ValueSplitter implements Splitter {
   #line = 1;
-  #begin = 1;
-  #scan = new Scan();
+  /** The line on which the piece begins, once it has. */
+  #begin: number | undefined;
   #opened = false;
   #closed = false;
   #elements = 0;
+  readonly #tokens = new JsonTokens();
   readonly #collector = new Collector();
 
   constructor(readonly inArray: boolean) {}
 
   *push(chunk: Buffer): Generator<Piece> {
+    const tokens = this.#tokens;
+    tokens.feed(chunk);
+    /** Of the piece, in this chunk. */
     let start = 0;
-    for (let i = 0; i < chunk.length; i++) {
-      const byte = chunk[i] as number;
-      const outside = this.#scan.depth === 0 && !this.#scan.inString;
-      const isBegin = this.#collector.isEmpty && start === i;
-      if (byte === LF) this.#line++;
-      if (outside && isBegin && (isSpace(byte) || this.#closed || !this.#isOpened())) {
-        if (!isSpace(byte)) yield* this.#bracket(byte);
-        start = i + 1;
-      } else if (outside && this.inArray && (byte === COMMA || byte === CLOSE_LIST)) {
-        this.#collector.add(chunk.subarray(start, i));
-        yield* this.#element(byte === COMMA);
-        start = i + 1;
-      } else {
-        if (isBegin) this.#begin = this.#line;
-        this.#scan.step(byte);
-        if (this.inArray || this.#scan.depth !== 0 || this.#scan.inString || !this.#endsValue(byte)) continue;
-        this.#collector.add(chunk.subarray(start, i + 1));
-        yield trimmed(this.#collector.take(this.#begin));
-        this.#scan = new Scan();
-        start = i + 1;
+    for (let counted = 0; ; counted = tokens.start) {
+      const { end: before, depth } = tokens;
+      const token = tokens.next();
+      this.#line += linesIn(chunk.subarray(counted, tokens.start));
+      const isApart = !this.inArray && depth === 0 && tokens.start > before;
+      if (isApart && this.#begin !== undefined) yield this.#piece(chunk.subarray(start, before));
+      if (token === END) break;
+      if (this.inArray && this.#isOutside(token, depth)) {
+        yield* this.#outside(token, chunk.subarray(start, tokens.start));
+        start = tokens.end;
+        continue;
       }
+      if (this.#begin === undefined) [this.#begin, start] = [this.#line, tokens.start];
+      const isWhole = !this.inArray && tokens.depth === 0 && (token === CLOSE_OBJECT || token === CLOSE_ARRAY);
+      if (isWhole) yield this.#piece(chunk.subarray(start, tokens.end));
     }
-    if (start < chunk.length) this.#collector.add(chunk.subarray(start));
+    if (this.#begin !== undefined) this.#collector.add(chunk.subarray(start));
   }
 
   *end(): Generator<Piece> {
     if (this.inArray && !this.#closed) {
       yield { line: this.#line, fault: 'the file ends before the array is closed' };
-    } else if (!this.#collector.isEmpty) yield trimmed(this.#collector.take(this.#begin));
+    } else if (this.#begin !== undefined) yield this.#piece(Buffer.alloc(0));
   }
 
-  #isOpened(): boolean {
-    return this.#opened || !this.inArray;
+  /** Whether the token is none of an element; `depth` is that before it. */
+  #isOutside(token: number, depth: number): boolean {
+    return !this.#opened || this.#closed || (depth === 1 && (token === COMMA || token === CLOSE_ARRAY));
   }
 
-  #endsValue(byte: number): boolean {
-    return byte === CLOSE_MAP || byte === CLOSE_LIST || isSpace(byte);
-  }
-
-  /** The bracket that opens the array; whatever stands behind the one that closes it is a fault, told once. */
-  *#bracket(byte: number): Generator<Piece> {
-    if (!this.#closed) this.#opened = byte === OPEN_LIST;
-    else if (this.#elements >= 0) {
+  /** The bracket that opens the array, the commas and the bracket that closes it; whatever is behind is one fault. */
+  *#outside(token: number, rest: Buffer): Generator<Piece> {
+    if (this.#closed) {
+      if (this.#elements >= 0) yield { line: this.#line, fault: 'there is text behind the end of the array' };
       this.#elements = -1;
-      yield { line: this.#line, fault: 'there is text behind the end of the array' };
+      return;
     }
+    if (!this.#opened) {
+      this.#opened = true;
+      return;
+    }
+    this.#closed = token === CLOSE_ARRAY;
+    if (this.#begin !== undefined) yield this.#piece(rest);
+    else if (!this.#closed || this.#elements > 0) {
+      yield { line: this.#line, fault: 'an element is missing before this comma or bracket' };
+    }
+    this.#elements += 1;
   }
 
-  *#element(more: boolean): Generator<Piece> {
-    if (!more) this.#closed = true;
-    if (this.#collector.isEmpty && !more && this.#elements === 0) return;
-    this.#elements++;
-    if (this.#collector.isEmpty)
-      yield { line: this.#line, fault: 'an element is missing before this comma or bracket' };
-    else yield trimmed(this.#collector.take(this.#begin));
-    this.#scan = new Scan();
+  #piece(rest: Buffer): Piece {
+    this.#collector.add(rest);
+    const piece = trimmed(this.#collector.take(this.#begin ?? this.#line));
+    this.#begin = undefined;
+    return piece;
   }
+}
+
+function linesIn(bytes: Buffer): number {
+  let lines = 0;
+  for (let at = bytes.indexOf(LF); at >= 0; at = bytes.indexOf(LF, at + 1)) lines += 1;
+  return lines;
 }
 
 /** Without the white space behind a value, which is no part of it. */

@@ -1,8 +1,8 @@
 import { statfsSync } from 'node:fs';
 import { dirname } from 'node:path';
 import { backup, DatabaseSync } from 'node:sqlite';
-import { setTimeout as delay } from 'node:timers/promises';
 import { ControlError } from '../../contract/errors.js';
+import { untilDone } from '../../platform/retry.js';
 import { isEmpty, makePrivate, openExclusive, sqliteFault } from '../../platform/sqlite.js';
 import { StoreUnusable } from '../../platform/store-unusable.js';
 import type { Snapshot } from '../backup.js';
@@ -12,7 +12,7 @@ import { partitionTable } from './partition.js';
 /** Pages that are copied at once: appends wait for no more than these. */
 const PAGES_AT_ONCE = 256;
 
-const MOST_BEGINNINGS = 1_000;
+const BEGINNINGS = { first: 1, most: 4, attempts: 1_000 };
 
 /** So much of the disk is left for what is appended meanwhile. */
 const SPARE_BYTES = 64 * 1024 * 1024;
@@ -47,16 +47,10 @@ export async function snapshotOf(db: DatabaseSync, to: string): Promise<Snapshot
  * begun, a commit only delays it.
  */
 async function copyPages(db: DatabaseSync, to: string, progress: () => void): Promise<void> {
-  for (let tries = 1; ; tries += 1) {
-    try {
-      await backup(db, to, { rate: PAGES_AT_ONCE, progress });
-      return;
-    } catch (error) {
-      const isRefusedBeginning = (error as { errcode?: unknown }).errcode === 0 || sqliteFault(error) === 'busy';
-      if (!isRefusedBeginning || tries === MOST_BEGINNINGS) throw error;
-      await delay(1 + Math.random() * 4);
-    }
-  }
+  const refuseOthers = (error: unknown) => {
+    if ((error as { errcode?: unknown }).errcode !== 0 && sqliteFault(error) !== 'busy') throw error;
+  };
+  await untilDone(undefined, () => backup(db, to, { rate: PAGES_AT_ONCE, progress }), refuseOthers, BEGINNINGS);
 }
 
 /** A copy that filled the disk would keep the log from taking records. */

@@ -4,6 +4,7 @@ import { type Clock, systemClock } from '../../platform/clock.js';
 import { Checkpoints, openExclusive, sqliteFault, unusable } from '../../platform/sqlite.js';
 import { StoreUnusable } from '../../platform/store-unusable.js';
 import { together } from '../../platform/together.js';
+import { turnOfTheLoop } from '../../platform/waiting.js';
 import { type Append, AppendQueue } from '../append-queue.js';
 import type { Backup, Snapshot } from '../backup.js';
 import {
@@ -291,10 +292,4 @@ export class EmbeddedEventLog implements EventLog, Backup {
 
 function bytesOf(appends: readonly Append[]): number {
   return appends.reduce((sum, { entries }) => entries.reduce((all, { value }) => all + value.byteLength, sum), 0);
-}
-
-function turnOfTheLoop(): Promise<void> {
-  return new Promise((resolve) => {
-    setImmediate(resolve);
-  });
 }

@@ -1,4 +1,4 @@
-/** Reads what Kafka writes: big-endian integers, zigzag varints, and its three kinds of strings. */
+/** Reads Kafka's protocol: big-endian integers, zigzag varints, strings and lists of several kinds. */
 export class Bytes {
   constructor(
     private readonly buffer: Buffer,
@@ -9,12 +9,8 @@ export class Bytes {
     return this.at;
   }
 
-  get left(): number {
-    return this.buffer.length - this.at;
-  }
-
-  /** Passes bytes that are the same as these; otherwise passes nothing, and answers false. */
-  passed(bytes: Uint8Array): boolean {
+  /** Skips these bytes if they come next; otherwise skips nothing and returns false. */
+  skips(bytes: Uint8Array): boolean {
     for (let index = 0; index < bytes.length; index += 1) {
       if (this.buffer[this.at + index] !== bytes[index]) return false;
     }
@@ -23,39 +19,36 @@ export class Bytes {
   }
 
   take(length: number): Buffer {
-    const start = this.pass(length);
+    const start = this.advance(length);
     return this.buffer.subarray(start, this.at);
   }
 
   skip(length: number): this {
-    this.pass(length);
+    this.advance(length);
     return this;
   }
 
-  /** Where the bytes begin that are passed. */
-  private pass(length: number): number {
-    if (length < 0 || length > this.left) throw new RangeError(`${length} bytes are wanted, ${this.left} are left`);
+  /** Returns the position before. */
+  private advance(length: number): number {
+    const left = this.buffer.length - this.at;
+    if (length < 0 || length > left) throw new RangeError(`${length} bytes are wanted, ${left} are left`);
     this.at += length;
     return this.at - length;
   }
 
-  int8(): number {
-    return this.buffer.readInt8(this.pass(1));
-  }
-
   int16(): number {
-    return this.buffer.readInt16BE(this.pass(2));
+    return this.buffer.readInt16BE(this.advance(2));
   }
 
   int32(): number {
-    return this.buffer.readInt32BE(this.pass(4));
+    return this.buffer.readInt32BE(this.advance(4));
   }
 
   uint32(): number {
-    return this.buffer.readUInt32BE(this.pass(4));
+    return this.buffer.readUInt32BE(this.advance(4));
   }
 
-  /** Exact up to 2^53: offsets and times do not reach it. */
+  /** Exact below 2^53, as offsets and times are. */
   int64(): number {
     return this.int32() * 2 ** 32 + this.uint32();
   }
@@ -76,12 +69,7 @@ export class Bytes {
     return value % 2 === 0 ? value / 2 : -(value + 1) / 2;
   }
 
-  /** Undefined stands for Kafka's null. */
-  string(): string | undefined {
-    const length = this.int16();
-    return length < 0 ? undefined : this.take(length).toString();
-  }
-
+  /** Undefined for Kafka's null, here and below. */
   compactString(): string | undefined {
     const length = this.unsignedVarint();
     return length === 0 ? undefined : this.take(length - 1).toString();
@@ -92,11 +80,11 @@ export class Bytes {
     return length < 0 ? undefined : this.take(length);
   }
 
-  /** Like `varintBytes`, without a buffer of its own for each of many short texts. */
+  /** Faster than `varintBytes` for many short texts. */
   varintText(): string | undefined {
     const length = this.varint();
     if (length < 0) return undefined;
-    const start = this.pass(length);
+    const start = this.advance(length);
     return this.buffer.toString('utf8', start, this.at);
   }
 
@@ -108,11 +96,67 @@ export class Bytes {
     return Array.from({ length: Math.max(0, this.unsignedVarint() - 1) }, item);
   }
 
-  /** Fields of later versions, which are passed over. */
+  /** Skips the fields of later versions. */
   tags(): void {
     for (let count = this.unsignedVarint(); count > 0; count -= 1) {
       this.unsignedVarint();
       this.skip(this.unsignedVarint());
     }
+  }
+}
+
+/** Writes it into one buffer, whose size must do for all that comes. */
+export class Writer {
+  at = 0;
+
+  readonly bytes: Buffer;
+
+  constructor(size: number) {
+    this.bytes = Buffer.allocUnsafe(size);
+  }
+
+  /** Big-endian, of 1, 2, 4 or 8 bytes. */
+  int(size: number, value: number): this {
+    if (size === 8) this.at = this.bytes.writeBigInt64BE(BigInt(value), this.at);
+    else this.at = this.bytes.writeIntBE(value, this.at, size);
+    return this;
+  }
+
+  unsignedVarint(value: number): this {
+    let rest = value;
+    for (; rest >= 0x80; rest >>>= 7) this.bytes[this.at++] = (rest & 0x7f) | 0x80;
+    this.bytes[this.at++] = rest;
+    return this;
+  }
+
+  /** Zigzag, of a number from 0 to 2^30. */
+  varint(value: number): this {
+    return this.unsignedVarint(value * 2);
+  }
+
+  text(text: string): this {
+    this.at += this.bytes.write(text, this.at);
+    return this;
+  }
+
+  /** With its length in two bytes. */
+  string(text: string): this {
+    return this.int(2, Buffer.byteLength(text)).text(text);
+  }
+
+  /** With its length as a varint. */
+  sizedText(text: string): this {
+    return this.varint(Buffer.byteLength(text)).text(text);
+  }
+
+  copy(bytes: Uint8Array): this {
+    this.bytes.set(bytes, this.at);
+    this.at += bytes.length;
+    return this;
+  }
+
+  /** What was written. */
+  get written(): Buffer {
+    return this.bytes.subarray(0, this.at);
   }
 }

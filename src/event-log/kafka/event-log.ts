@@ -1,56 +1,16 @@
 import { setTimeout as delay } from 'node:timers/promises';
-import type { Logger } from 'pino';
-import {
-  type Batch,
-  type Consumer,
-  type EventLog,
-  type LogEntry,
-  type Offsets,
-  type Position,
-  type Topic,
-} from '../event-log.js';
-import { type Address, addressOf, type KafkaConnection, KafkaLink, type KafkaSasl, type KafkaTls } from './client.js';
-import { GroupConsumer } from './consumer.js';
-import { unavailable, unopened } from './faults.js';
+import type { Batch, Consumer, EventLog, LogEntry, Offsets, Position, Topic } from '../event-log.js';
+import { KafkaClient } from './client.js';
+import { openFailure, unavailable } from './faults.js';
 import { type FeedOptions, TopicFeed } from './feed.js';
-import { type Connect, linkTo, SharedLink } from './links.js';
-import { headsOf } from './offsets.js';
+import { GroupConsumer } from './group.js';
+import { type Connect, KafkaLink } from './link.js';
+import { DEFAULTS, type KafkaEventLogOptions, type Settings } from './options.js';
 import { KafkaProducer } from './producer.js';
-import { type KafkaTopics, prepareTopics } from './topics.js';
-
-export interface KafkaEventLogOptions {
-  /** Where to begin: some of the brokers, each `host:port`. */
-  readonly brokers: readonly string[];
-  readonly clientId?: string;
-  readonly tls?: KafkaTls | undefined;
-  readonly sasl?: KafkaSasl | undefined;
-  /** Before the name of every topic and group: several services can share a cluster. */
-  readonly topicPrefix?: string;
-  /** Of `audit`; it must have exactly so many. Undefined: as many as it has, or 12 when it is made. */
-  readonly partitions?: number | undefined;
-  /** Copies of each partition; 1 says that the cluster is a single broker, and may lose what it acknowledged. Default 3. */
-  readonly replication?: 1 | 3;
-  /** What may wait to be acknowledged. */
-  readonly maxPending?: { readonly entries: number; readonly bytes: number };
-  readonly maxRecordBytes?: number;
-  /** How long an append waits for others that can go with it. */
-  readonly lingerMs?: number;
-  /** How many records go at once. */
-  readonly batchRecords?: number;
-  /** How long an append is tried again before it is rejected. */
-  readonly deliveryMs?: number;
-  /** How long a broker may take to answer. */
-  readonly requestMs?: number;
-  readonly logger: Logger;
-  /** For tests and tunnels: where to connect instead of a broker's own address. */
-  readonly route?: (broker: Address) => Address;
-}
+import { type KafkaTopic, type KafkaTopics, prepareTopics } from './topics.js';
 
 /** How long `open` tries to reach a broker. */
 const OPEN_MS = 5_000;
-
-/** How long a broker may take to accept a connection. */
-const CONNECT_MS = 2_000;
 
 /** How long `head` tries. */
 const HEAD_MS = 2_000;
@@ -59,79 +19,47 @@ const HEAD_AGAIN_MS = 50;
 /** How long `close` waits for consumers. */
 const CLOSE_MS = 3_000;
 
-const RECORD_BYTES = 900 * 1024;
-
 /**
- * The log in Kafka: one topic each, made and checked at the start. An append resolves when all replicas in sync have it,
- * of which there are at least two (unless the cluster is a single broker).
+ * The log in Kafka, one topic for each of its own. An append resolves when all replicas in sync have it: at least two,
+ * unless the cluster is a single broker.
  *
- * `id` is made of the ids that Kafka gave `control` and `audit` when they were made: a topic that is deleted and made
- * again is another log, whatever its name.
+ * `id` is made of the ids that Kafka gave to `control` and `audit` when they were made: a topic that is deleted and made
+ * again is another log.
  *
- * What is altered on a broker's disk is found by the CRC of its batch, so `CorruptRecord` stands for the whole batch: the
- * records that were appended together with the altered one are not given either.
+ * Damage on a broker's disk is found by the CRC of its batch, so `CorruptRecord` is thrown for the whole batch: none of
+ * the records that were appended together with the damaged one is returned.
  */
 export class KafkaEventLog implements EventLog {
   readonly id: string;
   private readonly producer: KafkaProducer;
-  private readonly queries: SharedLink;
+  /** For `head`. */
+  private queries: Promise<KafkaLink> | undefined;
   private readonly closing = new AbortController();
   private readonly running = new Set<Promise<unknown>>();
 
   /**
-   * Throws `StoreUnusable` when the topics are not as they must be, or the brokers refuse this client; `ControlError`
-   * `log_unavailable` when no broker answers: then it may be tried again. Leaves no connection behind.
+   * Throws `StoreUnusable` if the topics are not as they must be, or the brokers refuse this client; `ControlError`
+   * `log_unavailable` if no broker responds: then it may be tried again. Leaves no connection behind.
    */
   static async open(options: KafkaEventLogOptions): Promise<KafkaEventLog> {
-    const { brokers, clientId = 'control-service', tls, sasl, route, requestMs = 10_000, logger } = options;
-    const { topicPrefix = '', partitions, replication = 3, maxRecordBytes = RECORD_BYTES } = options;
-    const [broker = ''] = brokers;
-    const connection: KafkaConnection = {
-      brokers,
-      clientId,
-      tls,
-      sasl,
-      route,
-      connectTimeoutMs: CONNECT_MS,
-      requestTimeoutMs: requestMs,
-      logger,
-    };
-    const link = await firstLink(connection);
+    const settings = { ...DEFAULTS, ...options };
     try {
-      const layout = { prefix: topicPrefix, partitions, replication, batchBytes: maxRecordBytes, broker };
-      const topics = await prepareTopics(link, layout);
-      return new KafkaEventLog(options, connection, topics);
+      return new KafkaEventLog(settings, await openTopics(settings));
     } catch (error) {
-      throw unopened(error);
-    } finally {
-      link.close();
+      throw openFailure(error);
     }
   }
 
   private constructor(
-    private readonly options: KafkaEventLogOptions,
-    private readonly connection: KafkaConnection,
+    private readonly settings: Settings,
     private readonly topics: KafkaTopics,
   ) {
     this.id = `${topics.control.id}-${topics.audit.id}`;
-    const { maxRecordBytes = RECORD_BYTES } = options;
-    this.producer = new KafkaProducer({
-      topics,
-      connect: this.connectTo(...Object.values(topics)),
-      maxPending: options.maxPending ?? { entries: 20_000, bytes: 64 * 1024 * 1024 },
-      maxRecordBytes,
-      lingerMs: options.lingerMs ?? 5,
-      batchRecords: options.batchRecords ?? 500,
-      batchBytes: maxRecordBytes,
-      deliveryMs: options.deliveryMs ?? 30_000,
-      requestMs: connection.requestTimeoutMs,
-      logger: options.logger,
-    });
-    this.queries = new SharedLink(this.connectTo(...Object.values(topics)));
+    this.producer = new KafkaProducer(settings, topics, this.connectTo(...Object.values(topics)));
   }
 
-  private connectTo(...topics: KafkaTopics[Topic][]): Connect {
-    return (signal) => linkTo(this.connection, topics, signal);
+  private connectTo(...topics: KafkaTopic[]): Connect {
+    return (signal) => KafkaLink.open(this.settings, topics, signal);
   }
 
   get pending(): EventLog['pending'] {
@@ -162,37 +90,40 @@ export class KafkaEventLog implements EventLog {
 
   async consume(topic: Topic, consumer: Consumer, signal: AbortSignal): Promise<void> {
     const end = AbortSignal.any([signal, this.closing.signal]);
-    const group = `${this.options.topicPrefix ?? ''}${consumer.group}`;
-    await this.track(new GroupConsumer(this.feedOptions(topic), group, consumer).run(end));
+    await this.track(new GroupConsumer(this.settings, this.feedOptions(topic), consumer).run(end));
   }
 
   private feedOptions(topic: Topic): FeedOptions {
     const kafka = this.topics[topic];
-    return { topic, kafka, connect: this.connectTo(kafka), logger: this.options.logger };
+    return { topic, kafka, connect: this.connectTo(kafka), logger: this.settings.logger };
   }
 
   private partitionsOf(topic: Topic): number[] {
     return Array.from({ length: this.topics[topic].partitions }, (_, partition) => partition);
   }
 
-  /** Rejects with `log_unavailable` after about two seconds. */
+  /** Retries for about two seconds, then rejects with `log_unavailable`. */
   async head(topic: Topic): Promise<Offsets> {
-    const deadline = Date.now() + HEAD_MS;
-    const late = setTimeout(() => this.queries.drop(), HEAD_MS);
-    try {
-      for (;;) {
-        let link: KafkaLink | undefined;
-        try {
-          link = await this.queries.get();
-          return Object.fromEntries(await headsOf(link, this.topics[topic].name, this.partitionsOf(topic)));
-        } catch (error) {
-          this.queries.drop(link);
-          if (Date.now() + HEAD_AGAIN_MS >= deadline || this.closing.signal.aborted) throw unavailable(error);
-          await delay(HEAD_AGAIN_MS);
-        }
+    const deadline = AbortSignal.timeout(HEAD_MS);
+    const end = AbortSignal.any([deadline, this.closing.signal]);
+    for (;;) {
+      const link = this.queries ?? this.connectTo(...Object.values(this.topics))(end);
+      this.queries = link;
+      const drop = () => {
+        if (this.queries === link) this.queries = undefined;
+        link.then((opened) => opened.close()).catch(() => undefined);
+      };
+      end.addEventListener('abort', drop);
+      try {
+        const heads = await (await link).offsets(this.topics[topic].name, this.partitionsOf(topic), 'head');
+        return Object.fromEntries(heads);
+      } catch (error) {
+        drop();
+        if (end.aborted) throw unavailable(error);
+        await delay(HEAD_AGAIN_MS);
+      } finally {
+        end.removeEventListener('abort', drop);
       }
-    } finally {
-      clearTimeout(late);
     }
   }
 
@@ -206,20 +137,28 @@ export class KafkaEventLog implements EventLog {
   /** Appends that are under way get a few seconds, and so does what consumers have in hand. */
   async close(): Promise<void> {
     this.closing.abort();
-    const late = new AbortController();
     const ended = Promise.allSettled(this.running);
     await this.producer.close();
-    this.queries.close();
-    await Promise.race([ended, delay(CLOSE_MS, undefined, { signal: late.signal }).catch(() => undefined)]);
-    late.abort();
+    void this.queries?.then((link) => link.close()).catch(() => undefined);
+    await Promise.race([ended, delay(CLOSE_MS, undefined, { ref: false })]);
   }
 }
 
-async function firstLink(connection: KafkaConnection): Promise<KafkaLink> {
+/** Makes and checks the topics, and reads their ids. */
+async function openTopics(settings: Settings): Promise<KafkaTopics> {
+  const client = new KafkaClient(settings);
+  const late = setTimeout(() => client.close(), OPEN_MS);
   try {
-    connection.brokers.forEach(addressOf);
-    return await KafkaLink.open(connection, [], AbortSignal.timeout(OPEN_MS));
-  } catch (error) {
-    throw unopened(error);
+    const admin = client.kafka.admin();
+    await client.connect(() => admin.connect());
+    clearTimeout(late);
+    const topics = await prepareTopics(admin, settings);
+    const link = await KafkaLink.open(settings, Object.values(topics), AbortSignal.timeout(OPEN_MS));
+    link.close();
+    const entries = Object.entries(topics).map(([topic, one]) => [topic, { ...one, id: link.ids.get(one.name) }]);
+    return Object.fromEntries(entries);
+  } finally {
+    clearTimeout(late);
+    client.close();
   }
 }

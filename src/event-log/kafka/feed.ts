@@ -1,12 +1,10 @@
 import { setTimeout as delay, setImmediate as loopTurn } from 'node:timers/promises';
 import type { Logger } from 'pino';
 import { type Batch, CorruptRecord, type Offsets, PositionOutOfRange, type Topic } from '../event-log.js';
-import type { KafkaLink } from './client.js';
-import { CODE } from './codes.js';
 import { KafkaFault } from './faults.js';
-import { type Connect, leaderOf } from './links.js';
-import { boundsOf } from './offsets.js';
-import { decodeFetch, decodeRecords, type Fetched } from './records.js';
+import type { Connect, KafkaLink } from './link.js';
+import { decodeRecords } from './records.js';
+import type { Fetch, Fetched } from './requests.js';
 import type { KafkaTopic } from './topics.js';
 
 export interface FeedOptions {
@@ -18,21 +16,20 @@ export interface FeedOptions {
 
 const RETRY_MS = { first: 100, most: 5_000 };
 
-/** The broker answers as soon as there is a record; so long it may wait for one. */
+/** How long the broker waits for a record; it responds as soon as there is one. */
 const WAIT_MS = 500;
 
-/** The same while it is not asked for some partitions, whose batches are in hand: they may want more at any moment. */
+/** The same while batches of other partitions are in hand: they may be asked for at any moment. */
 const BUSY_WAIT_MS = 20;
 
-/** Of one partition at a time, and of all that a feed holds: the more partitions, the less of each. */
+/** Of one partition, and of all that a feed holds: the more partitions, the less of each. */
 const PARTITION_BYTES = { least: 64 * 1024, most: 1024 * 1024 };
 const FEED_BYTES = 48 * 1024 * 1024;
 const FETCH_BYTES = 2 * 1024 * 1024;
 /** Most fetches hold fewer, and are one batch. */
 const BATCH_RECORDS = 1_000;
-const READ_UNCOMMITTED = 0;
 
-/** One partition: where to fetch next, and what was fetched and waits to be taken. */
+/** One partition: the next offset to fetch, and the batches that wait to be taken. */
 interface Slot {
   readonly partition: number;
   next: number;
@@ -41,15 +38,18 @@ interface Slot {
 }
 
 /**
- * Fetches some partitions of a topic straight from their leaders, without a group, one fetch ahead of what is taken.
- * Whatever Kafka does, it goes on where it was: a place that Kafka does not have any more ends it, and is never changed.
- * It connects to all leaders or to none: while one cannot be reached, the partitions of the others wait too.
+ * Fetches some partitions of a topic from their leaders, without a group, one fetch ahead of what is taken. After a fault
+ * it goes on at the same offset; if Kafka no longer has that, the feed ends. It connects to all leaders or to none: while
+ * one cannot be reached, the partitions of the others wait too.
  */
 export class TopicFeed {
   private readonly slots: Slot[];
-  private readonly watchers = new Set<() => void>();
+  /** Resolves when a batch was fetched or taken, or the feed has ended. */
+  private change = Promise.withResolvers<void>();
   private ended: { readonly failure?: unknown } | undefined;
   private turn = 0;
+  /** Before the next attempt after a fault. */
+  private waitMs = RETRY_MS.first;
 
   constructor(
     private readonly options: FeedOptions,
@@ -60,30 +60,28 @@ export class TopicFeed {
   }
 
   /**
-   * Fetches until the signal aborts. After that, and after a failure, `take` gives nothing more. Faults of the
-   * connection and of the cluster are waited out. Never rejects: `take` tells what went wrong.
+   * Fetches until the signal aborts; then, and after a failure, `take` returns nothing more. Retries after faults of the
+   * connection and of the cluster. Never rejects: `take` throws the failure.
    */
   async run(signal: AbortSignal): Promise<void> {
     signal.addEventListener('abort', () => this.end({}), { once: true });
-    let wait = RETRY_MS.first;
     while (!signal.aborted && !this.ended) {
       try {
-        await this.connected(signal, () => {
-          wait = RETRY_MS.first;
-        });
+        await this.connected(signal);
       } catch (error) {
         if (signal.aborted) break;
         if (error instanceof PositionOutOfRange) return this.end({ failure: error });
         const { topic, logger } = this.options;
-        logger.warn({ reason: (error as Error).message, topic, wait }, 'the topic cannot be read; trying again');
-        await delay(wait, undefined, { signal }).catch(() => undefined);
-        wait = Math.min(wait * 2, RETRY_MS.most);
+        const facts = { reason: (error as Error).message, topic, wait: this.waitMs };
+        logger.warn(facts, 'the topic cannot be read; trying again');
+        await delay(this.waitMs, undefined, { signal }).catch(() => undefined);
+        this.waitMs = Math.min(this.waitMs * 2, RETRY_MS.most);
       }
     }
     this.end({});
   }
 
-  private async connected(signal: AbortSignal, works: () => void): Promise<void> {
+  private async connected(signal: AbortSignal): Promise<void> {
     const { kafka, connect } = this.options;
     const link = await connect(signal);
     const close = () => link.close();
@@ -91,8 +89,8 @@ export class TopicFeed {
     try {
       if (signal.aborted) return;
       await this.checkBounds(link);
-      const byLeader = Map.groupBy(this.slots, ({ partition }) => leaderOf(link, kafka.name, partition));
-      await Promise.all([...byLeader].map(([leader, slots]) => this.fetchFrom(link, leader, slots, signal, works)));
+      const byLeader = Map.groupBy(this.slots, ({ partition }) => link.leaderOf(kafka.name, partition));
+      await Promise.all([...byLeader].map(([leader, slots]) => this.fetchFrom(link, leader, slots, signal)));
     } finally {
       signal.removeEventListener('abort', close);
       // Ends the other fetches too, when one fails.
@@ -100,67 +98,55 @@ export class TopicFeed {
     }
   }
 
-  /** Anew with each connection, because a log may be cut at both ends while nobody looks. */
+  /** With each connection, because both ends of a log may be cut meanwhile. */
   private async checkBounds(link: KafkaLink): Promise<void> {
+    const { name } = this.options.kafka;
     const partitions = this.slots.map(({ partition }) => partition);
-    const bounds = await boundsOf(link, this.options.kafka.name, partitions);
+    const [oldest, heads] = await Promise.all([
+      link.offsets(name, partitions, 'oldest'),
+      link.offsets(name, partitions, 'head'),
+    ]);
     for (const { partition, next } of this.slots) {
-      const { oldest, head } = bounds.get(partition) ?? { oldest: 0, head: 0 };
-      if (next >= oldest && next <= head) continue;
-      const place = `${this.options.kafka.name}/${partition}`;
-      throw new PositionOutOfRange(`${place} has records from ${oldest} to ${head}; cannot read from ${next}`);
+      const [least = 0, most = 0] = [oldest.get(partition), heads.get(partition)];
+      if (next >= least && next <= most) continue;
+      throw new PositionOutOfRange(
+        `${name}/${partition} has records from ${least} to ${most}; cannot read from ${next}`,
+      );
     }
   }
 
-  private async fetchFrom(
-    link: KafkaLink,
-    leader: number,
-    slots: readonly Slot[],
-    signal: AbortSignal,
-    works: () => void,
-  ): Promise<void> {
+  private async fetchFrom(link: KafkaLink, leader: string, slots: readonly Slot[], signal: AbortSignal): Promise<void> {
     while (!signal.aborted && !this.ended) {
       const wanted = slots.filter(({ batches, fault }) => batches.length === 0 && !fault);
       if (wanted.length === 0) {
-        await this.changed();
+        await this.change.promise;
         continue;
       }
       const waitMs = wanted.length < slots.length ? BUSY_WAIT_MS : WAIT_MS;
-      for (const fetched of await this.fetch(link, leader, wanted, waitMs)) {
+      for (const fetched of await link.fetch(leader, this.fetchOf(wanted, waitMs))) {
         this.accept(fetched);
-        // What the taker of one partition has to send goes out before the next one is handed over.
+        // The requests of whoever takes one partition go out before the next partition is handed over.
         if (fetched.records.length > 0) await loopTurn();
       }
-      works();
+      this.waitMs = RETRY_MS.first;
     }
   }
 
-  private async fetch(link: KafkaLink, leader: number, wanted: readonly Slot[], waitMs: number): Promise<Fetched[]> {
-    // The broker fills its answer in the order it is asked: each partition is the first one in turn.
+  private fetchOf(wanted: readonly Slot[], waitMs: number): Fetch {
+    // The broker fills its response in the order of the request: each partition is the first one in turn.
     this.turn = (this.turn + 1) % wanted.length;
-    const ordered = [...wanted.slice(this.turn), ...wanted.slice(0, this.turn)];
-    const maxBytes = Math.min(
-      PARTITION_BYTES.most,
-      Math.max(PARTITION_BYTES.least, Math.floor(FEED_BYTES / this.slots.length)),
-    );
-    const partitions = ordered.map(({ partition, next }) => ({ partition, fetchOffset: next, maxBytes }));
-    const args = {
-      maxWaitTime: waitMs,
-      minBytes: 1,
-      maxBytes: FETCH_BYTES,
-      isolationLevel: READ_UNCOMMITTED,
-      topics: [{ topic: this.options.kafka.name, partitions }],
-      rackId: '',
-    };
-    return (await link.request(leader, 'Fetch', args, decodeFetch)).fetched;
+    const partitions = [...wanted.slice(this.turn), ...wanted.slice(0, this.turn)];
+    const share = Math.max(PARTITION_BYTES.least, Math.floor(FEED_BYTES / this.slots.length));
+    const partitionBytes = Math.min(PARTITION_BYTES.most, share);
+    return { topic: this.options.kafka.name, partitions, waitMs, partitionBytes, maxBytes: FETCH_BYTES };
   }
 
   private accept({ partition, errorCode, records: bytes }: Fetched): void {
     const slot = this.slots.find((one) => one.partition === partition);
     if (!slot) return;
     const { topic, kafka } = this.options;
-    // Out of range: what the bounds are now decides, with the next connection. Others: the leader is another.
-    if (errorCode !== 0) throw new KafkaFault(`${kafka.name}/${partition}: ${reasonOf(errorCode)}`, true);
+    // The leader has moved, or the offset is out of range: the next connection checks both.
+    if (errorCode !== 0) throw new KafkaFault(`${kafka.name}/${partition}: Kafka error ${errorCode}`, true);
     const { records, next, fault } = decodeRecords(topic, partition, slot.next, bytes);
     for (let start = 0; start < records.length; start += BATCH_RECORDS) {
       const part = records.slice(start, start + BATCH_RECORDS);
@@ -173,7 +159,7 @@ export class TopicFeed {
   }
 
   /**
-   * The next batch, of this partition or of any, each partition in order. Undefined when the signal aborted. Throws
+   * The next batch, of this partition or of any, each partition in order. Undefined when the signal has aborted. Throws
    * `PositionOutOfRange`, and `CorruptRecord` after everything before it.
    */
   async take(signal: AbortSignal, partition?: number): Promise<Batch | undefined> {
@@ -182,7 +168,7 @@ export class TopicFeed {
       const slot = slots.find(({ batches }) => batches.length > 0);
       const batch = slot?.batches.shift();
       if (slot && batch) {
-        // Whoever was served is last in the line.
+        // The others are served before it next time.
         this.slots.push(...this.slots.splice(this.slots.indexOf(slot), 1));
         this.wake();
         return batch;
@@ -191,7 +177,7 @@ export class TopicFeed {
       if (corrupt) throw corrupt.fault;
       if (this.ended?.failure) throw this.ended.failure;
       if (this.ended) return undefined;
-      await this.changed();
+      await this.change.promise;
     }
     return undefined;
   }
@@ -201,19 +187,8 @@ export class TopicFeed {
     this.wake();
   }
 
-  private changed(): Promise<void> {
-    return new Promise((resolve) => {
-      this.watchers.add(resolve);
-    });
-  }
-
   private wake(): void {
-    const woken = [...this.watchers];
-    this.watchers.clear();
-    for (const watcher of woken) watcher();
+    this.change.resolve();
+    this.change = Promise.withResolvers();
   }
-}
-
-function reasonOf(errorCode: number): string {
-  return errorCode === CODE.OFFSET_OUT_OF_RANGE ? 'the position is out of range' : `error ${errorCode}`;
 }

@@ -1,166 +1,161 @@
-import { AssignerProtocol } from 'kafkajs';
-import type { KafkaLink } from './client.js';
-import { CODE } from './codes.js';
+import { setTimeout as delay } from 'node:timers/promises';
+import { type PartitionAssigner, PartitionAssigners } from 'kafkajs';
+import type { Consumer } from '../event-log.js';
+import { KafkaClient } from './client.js';
 import { KafkaFault } from './faults.js';
-import type { Connect } from './links.js';
-import type { KafkaTopic } from './topics.js';
+import { type FeedOptions, TopicFeed } from './feed.js';
+import type { Settings } from './options.js';
 
-export interface GroupOptions {
-  readonly group: string;
-  readonly topic: KafkaTopic;
-  readonly connect: Connect;
-}
+/** Of failed attempts to join. */
+const RETRY_MS = { first: 100, most: 5_000 };
 
-/** Without a heartbeat for so long, the group gives a member's partitions to others. */
-export const SESSION_MS = 10_000;
+/** Without a heartbeat for this long, the group gives a member's partitions to others. */
+const SESSION_MS = 10_000;
 
 /** How long the group waits until all its members have joined again. */
 const REBALANCE_MS = 30_000;
 
+const BEAT_MS = 1_000;
+
+/** How long kafkajs sleeps between two looks at partitions, all of which are paused. */
+const PAUSED_MS = 500;
+
+/** How long a member that leaves keeps its partitions for the batches in hand, and how long it tries to tell the group. */
+const RELEASE_MS = 5_000;
 const LEAVE_MS = 2_000;
 
-/** A coordinator that is silent for so long is looked for anew, while the session lasts. */
-const BEAT_ANSWER_MS = 3_000;
+/** Of kafkajs while the session lasts. */
+const KEEP = { retries: 5, initialRetryTime: 100, maxRetryTime: 1_000, restartOnFailure: async () => false };
 
-/** Every member brings the same one, under this name; the one that leads the group does it for all. */
-const PROTOCOL = 'round-robin';
-
-interface Joined {
-  readonly errorCode: number;
-  readonly generationId: number;
-  readonly leaderId: string;
-  readonly memberId: string;
-  readonly members: readonly { readonly memberId: string }[];
-}
+/** The name by which earlier versions share out the partitions: a group takes only members that have one in common. */
+const roundRobin: PartitionAssigner = (config) => ({ ...PartitionAssigners.roundRobin(config), name: 'round-robin' });
 
 /**
- * This process as a member of a consumer group, which serves only to share out partitions: no offsets are committed.
- * All methods throw `KafkaFault` when the coordinator does not answer as hoped for; all can be called again then.
+ * Consumes a topic as one process of a group. kafkajs's consumer is the member: it joins, sends heartbeats and leaves. All
+ * its partitions are paused, because `TopicFeed` reads them; so heartbeats do not depend on how long `handle` takes, and no
+ * offsets are committed. When the group shares out the partitions anew, a `handle` that still runs may overlap with the
+ * new owner's. A partition that comes back is not handed over before its earlier `handle` has ended. Only errors of the
+ * consumer, and of the content of the log, end it.
  */
-export class GroupMember {
-  private memberId = '';
-  private generation = -1;
-  private coordinator: { readonly link: KafkaLink; readonly node: number } | undefined;
+export class GroupConsumer {
+  private readonly stop = new AbortController();
+  private readonly inHand = new Map<number, Promise<void>>();
+  private failure: { readonly error: unknown } | undefined;
+  private readonly group: string;
+  /** Before the next attempt to join. */
+  private waitMs = RETRY_MS.first;
 
-  constructor(private readonly options: GroupOptions) {}
+  constructor(
+    private readonly settings: Settings,
+    private readonly options: FeedOptions,
+    private readonly consumer: Consumer,
+  ) {
+    this.group = settings.topicPrefix + consumer.group;
+  }
 
-  /** Waits until the group has settled; answers the partitions that this member has from then on. */
-  async join(signal: AbortSignal): Promise<number[]> {
-    for (;;) {
-      const joined = await this.requestJoin(signal);
-      this.memberId = joined.memberId;
-      if (joined.errorCode === CODE.MEMBER_ID_REQUIRED) continue;
-      if (joined.errorCode !== 0) throw this.fault('join', joined.errorCode);
-      this.generation = joined.generationId;
-      const groupAssignment = joined.leaderId === joined.memberId ? this.assign(joined) : [];
-      const synced = await this.requestSync(signal, groupAssignment);
-      // Meanwhile another member came or went.
-      if (synced.errorCode === CODE.REBALANCING) continue;
-      if (synced.errorCode !== 0) throw this.fault('sync', synced.errorCode);
-      const decoded = AssignerProtocol.MemberAssignment.decode(synced.memberAssignment);
-      return [...(decoded?.assignment[this.options.topic.name] ?? [])].sort((a, b) => a - b);
+  /** Resolves when the signal aborts and the last `handle` is done. */
+  async run(signal: AbortSignal): Promise<void> {
+    const end = AbortSignal.any([signal, this.stop.signal]);
+    const { logger, topic } = this.options;
+    while (!end.aborted) {
+      try {
+        await this.member(end);
+      } catch (error) {
+        if (end.aborted) break;
+        const facts = { reason: (error as Error).message, topic, group: this.group, wait: this.waitMs };
+        logger.warn(facts, 'the group cannot be joined; trying again');
+        await delay(this.waitMs, undefined, { signal: end }).catch(() => undefined);
+        this.waitMs = Math.min(this.waitMs * 2, RETRY_MS.most);
+      }
     }
+    await Promise.all(this.inHand.values());
+    if (this.failure) throw this.failure.error;
   }
 
-  private requestSync(signal: AbortSignal, groupAssignment: readonly object[]) {
-    const args = { generationId: this.generation, groupAssignment };
-    return this.request<{ errorCode: number; memberAssignment: Buffer }>(signal, 'SyncGroup', args);
-  }
-
-  private requestJoin(signal: AbortSignal): Promise<Joined> {
-    const { MemberMetadata } = AssignerProtocol;
-    const topics = [this.options.topic.name];
-    return this.request(signal, 'JoinGroup', {
+  /** Resolves at the end; rejects when the membership is lost. */
+  private async member(end: AbortSignal): Promise<void> {
+    const { kafka, logger, topic } = this.options;
+    const client = new KafkaClient(this.settings);
+    const member = client.kafka.consumer({
+      groupId: this.group,
+      partitionAssigners: [roundRobin],
       sessionTimeout: SESSION_MS,
       rebalanceTimeout: REBALANCE_MS,
-      protocolType: 'consumer',
-      groupProtocols: [{ name: PROTOCOL, metadata: MemberMetadata.encode({ version: 0, topics, userData: NOTHING }) }],
+      heartbeatInterval: BEAT_MS,
+      maxWaitTimeInMs: PAUSED_MS,
+      allowAutoTopicCreation: false,
+      retry: KEEP,
     });
-  }
-
-  private assign({ members }: Joined): { memberId: string; memberAssignment: Buffer }[] {
-    const { name, partitions } = this.options.topic;
-    return members
-      .map(({ memberId }) => memberId)
-      .sort()
-      .map((memberId, index, all) => {
-        const own = Array.from({ length: partitions }, (_, at) => at).filter((at) => at % all.length === index);
-        const assignment = { version: 0, assignment: { [name]: own }, userData: NOTHING };
-        return { memberId, memberAssignment: AssignerProtocol.MemberAssignment.encode(assignment) };
-      });
-  }
-
-  /** Whether the partitions are still this member's. When they are not, the group has to be joined again. */
-  async beat(signal: AbortSignal): Promise<boolean> {
-    const args = { groupGenerationId: this.generation };
-    const late = setTimeout(() => this.disconnect(), BEAT_ANSWER_MS);
-    const beat = this.request<{ errorCode: number }>(signal, 'Heartbeat', args);
-    const { errorCode } = await beat.finally(() => clearTimeout(late));
-    if (errorCode === 0) return true;
-    if (errorCode === CODE.REBALANCING || errorCode === CODE.ILLEGAL_GENERATION) return false;
-    const fault = this.fault('heartbeat', errorCode);
-    if (errorCode === CODE.UNKNOWN_MEMBER) return false;
-    throw fault;
-  }
-
-  /** Best effort: a member that the group does not see leave is missed after `SESSION_MS`. */
-  async leave(): Promise<void> {
+    const { promise: over, resolve, reject } = Promise.withResolvers<void>();
+    over.catch(() => undefined);
+    let owned = new AbortController();
+    let lapse: NodeJS.Timeout | undefined;
+    const release = () => {
+      clearTimeout(lapse);
+      owned.abort();
+    };
+    member.on(member.events.GROUP_JOIN, ({ payload }) => {
+      member.pause([{ topic: kafka.name }]);
+      release();
+      owned = new AbortController();
+      if (end.aborted) return;
+      lapse = setTimeout(() => reject(new KafkaFault('the session ran out', true)), SESSION_MS);
+      const partitions = (payload.memberAssignment[kafka.name] ?? []).toSorted((a, b) => a - b);
+      logger.info({ topic, group: this.group, partitions }, 'partitions are assigned');
+      this.waitMs = RETRY_MS.first;
+      void this.work(partitions, owned.signal);
+    });
+    member.on(member.events.HEARTBEAT, () => lapse?.refresh());
+    member.on(member.events.REBALANCING, release);
+    member.on(member.events.CRASH, ({ payload }) => reject(payload.error));
+    const ended = () => resolve();
+    end.addEventListener('abort', ended);
     try {
-      if (this.memberId !== '') await this.request(AbortSignal.timeout(LEAVE_MS), 'LeaveGroup', {});
-    } catch {
-      // Then the session runs out.
-    }
-    this.disconnect();
-  }
-
-  private async request<Answer>(
-    signal: AbortSignal,
-    api: 'JoinGroup' | 'SyncGroup' | 'Heartbeat' | 'LeaveGroup',
-    args: object,
-  ): Promise<Answer> {
-    const abort = () => this.disconnect();
-    signal.addEventListener('abort', abort);
-    try {
-      this.coordinator ??= await this.find(signal);
-      const { link, node } = this.coordinator;
-      if (signal.aborted) throw new KafkaFault('Kafka did not answer in time', false);
-      return await link.request<Answer>(node, api, { groupId: this.options.group, memberId: this.memberId, ...args });
-    } catch (error) {
-      this.disconnect();
-      throw error;
+      const started = client
+        .connect(() => member.connect())
+        .then(async () => {
+          await member.subscribe({ topics: [kafka.name] });
+          await member.run({ autoCommit: false, eachBatch: async () => undefined });
+        });
+      await Promise.race([over, started.then(() => over)]);
     } finally {
-      signal.removeEventListener('abort', abort);
+      end.removeEventListener('abort', ended);
+      release();
+      await Promise.race([Promise.all(this.inHand.values()), delay(RELEASE_MS, undefined, { ref: false })]);
+      await Promise.race([member.disconnect().catch(() => undefined), delay(LEAVE_MS, undefined, { ref: false })]);
+      client.close();
     }
   }
 
-  private async find(signal: AbortSignal): Promise<{ link: KafkaLink; node: number }> {
-    const link = await this.options.connect(signal);
+  /** Never rejects: `failure` says what ended it. */
+  private async work(partitions: readonly number[], signal: AbortSignal): Promise<void> {
     try {
-      const [any = -1] = link.metadata.brokers.keys();
-      const found = await link.request<{ errorCode: number; coordinator: { nodeId: number } }>(
-        any,
-        'GroupCoordinator',
-        { groupId: this.options.group, coordinatorType: 0 },
-      );
-      if (found.errorCode !== 0) throw this.fault('coordinator', found.errorCode);
-      return { link, node: found.coordinator.nodeId };
+      const from = await this.consumer.assigned(partitions);
+      if (partitions.length === 0 || signal.aborted) return;
+      const feed = new TopicFeed(this.options, partitions, from);
+      const fed = feed.run(signal);
+      await Promise.all(partitions.map((partition) => this.handOver(feed, partition, signal)));
+      await fed;
     } catch (error) {
-      link.close();
-      throw error;
+      this.fail(error);
     }
   }
 
-  /** What the coordinator does not know, or is not the coordinator of, has to be found anew. */
-  private fault(what: string, errorCode: number): KafkaFault {
-    if (errorCode === CODE.UNKNOWN_MEMBER) this.memberId = '';
-    this.disconnect();
-    return new KafkaFault(`group ${this.options.group}: ${what}: error ${errorCode}`, true);
+  private fail(error: unknown): void {
+    this.failure ??= { error };
+    this.stop.abort();
   }
 
-  private disconnect(): void {
-    this.coordinator?.link.close();
-    this.coordinator = undefined;
+  private async handOver(feed: TopicFeed, partition: number, signal: AbortSignal): Promise<void> {
+    for (;;) {
+      // It may have been handed over in an earlier assignment.
+      await this.inHand.get(partition);
+      const batch = await feed.take(signal, partition);
+      if (!batch) return;
+      const handled = this.consumer.handle(batch).catch((error) => this.fail(error));
+      this.inHand.set(partition, handled);
+      await handled;
+      this.inHand.delete(partition);
+    }
   }
 }
-
-const NOTHING = Buffer.alloc(0);

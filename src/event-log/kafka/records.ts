@@ -1,46 +1,19 @@
-import { CorruptRecord, type LogRecord, type Topic } from '../event-log.js';
-import { Bytes } from './bytes.js';
-
-/** What a fetch gave of one partition. */
-export interface Fetched {
-  readonly partition: number;
-  readonly errorCode: number;
-  readonly records: Buffer;
-}
-
-/** The answer to a Fetch request of version 11; its records are left as they are. */
-export function decodeFetch(raw: Buffer): { readonly clientSideThrottleTime: number; readonly fetched: Fetched[] } {
-  const bytes = new Bytes(raw);
-  const clientSideThrottleTime = bytes.int32();
-  bytes.skip(6);
-  const topics = bytes.list(() => {
-    bytes.string();
-    return bytes.list(() => fetchedOf(bytes));
-  });
-  return { clientSideThrottleTime, fetched: topics.flat() };
-}
-
-function fetchedOf(bytes: Bytes): Fetched {
-  const partition = bytes.int32();
-  const errorCode = bytes.int16();
-  bytes.skip(24);
-  bytes.list(() => bytes.skip(16));
-  bytes.skip(4);
-  const records = bytes.take(Math.max(0, bytes.int32()));
-  return { partition, errorCode, records };
-}
+import { CorruptRecord, type LogEntry, type LogRecord, type Topic } from '../event-log.js';
+import { Bytes, type Writer } from './bytes.js';
 
 export interface Decoded {
   readonly records: LogRecord[];
-  /** Where reading goes on. */
+  /** The next offset to read. */
   readonly next: number;
-  /** What stands at `next` cannot be trusted. */
+  /** The batch at `next` is damaged. */
   readonly fault?: CorruptRecord;
 }
 
-const HEADER = 61;
-/** Far more than any batch has: a length beyond it is damage, not a batch that the answer had no room for. */
+export const BATCH_HEADER = 61;
+/** Far more than any batch has: a length beyond it is damage, not a batch that the response had no room for. */
 const LONGEST = 16 * 1024 * 1024;
+/** Where the checksum is, and where the bytes begin that it covers. */
+const CRC_AT = 17;
 const CRC_STARTS_AT = 21;
 const COMPRESSED = 0x07;
 const LOG_APPEND_TIME = 0x08;
@@ -48,21 +21,21 @@ const CONTROL = 0x20;
 
 /**
  * The records from offset `from` on. Kafka stores and serves whole batches, so a batch may begin before `from`, and the
- * last one may be cut off. Every batch is checked against the CRC that it was written with: neither the broker, when it
- * reads a batch from its disk, nor kafkajs does.
+ * last one may be cut off. Every batch is checked against its CRC and must follow the one before: neither the broker, when
+ * it reads a batch from its disk, nor kafkajs does that.
  */
 export function decodeRecords(topic: Topic, partition: number, from: number, buffer: Buffer): Decoded {
   const records: LogRecord[] = [];
   let next = from;
   let at = 0;
-  while (buffer.length - at >= HEADER) {
+  while (buffer.length - at >= BATCH_HEADER) {
     const size = 12 + buffer.readInt32BE(at + 8);
     if (size > buffer.length - at && size <= LONGEST) break;
     const batch = buffer.subarray(at, at + Math.max(0, size));
     const base = new Bytes(buffer, at).int64();
     try {
-      if (size < HEADER || batch.length < size) throw new RangeError('its length cannot be');
-      if (crc32c(batch, CRC_STARTS_AT) !== batch.readUInt32BE(17)) throw new RangeError('its checksum is another');
+      if (size < BATCH_HEADER || batch.length < size) throw new RangeError('its length cannot be');
+      if (crc32c(batch, CRC_STARTS_AT) !== batch.readUInt32BE(CRC_AT)) throw new RangeError('its checksum is another');
       // A topic that is neither compacted nor cut in its middle has no gaps.
       if (base > next) throw new RangeError(`the records from ${next} on are missing`);
       for (const record of recordsOf(topic, partition, base, batch)) if (record.offset >= from) records.push(record);
@@ -85,24 +58,24 @@ function* recordsOf(topic: Topic, partition: number, base: number, batch: Buffer
   const first = new Bytes(batch, 27).int64();
   const appended = attributes & LOG_APPEND_TIME ? new Bytes(batch, 35).int64() : undefined;
   const count = batch.readInt32BE(57);
-  const bytes = new Bytes(batch, HEADER);
+  const bytes = new Bytes(batch, BATCH_HEADER);
   let headers: Record<string, string> | undefined;
   let same = batch.subarray(0, 0);
   for (let index = 0; index < count; index += 1) {
+    // Its length and attributes.
     bytes.varint();
-    bytes.int8();
-    const time = appended ?? first + bytes.varint();
-    if (appended !== undefined) bytes.varint();
+    bytes.skip(1);
+    const timeDelta = bytes.varint();
     const offset = base + bytes.varint();
     const key = bytes.varintText() ?? '';
     const value = bytes.varintBytes() ?? Buffer.alloc(0);
-    // Mostly those of the record before: then they are made once for both.
-    if (!headers || !bytes.passed(same)) {
+    // Most records have the headers of the one before: then both share them.
+    if (!headers || !bytes.skips(same)) {
       const start = bytes.position;
       headers = headersOf(bytes);
       same = batch.subarray(start, bytes.position);
     }
-    yield { topic, partition, offset, time, key, headers, value };
+    yield { topic, partition, offset, time: appended ?? first + timeDelta, key, headers, value };
   }
 }
 
@@ -114,7 +87,56 @@ function headersOf(bytes: Bytes): Record<string, string> {
   return Object.fromEntries(headers);
 }
 
-/** Eight tables in one: what a byte does to the checksum, and what it does when 1 to 7 others follow it. */
+/** In place of an idempotent producer's id, epoch and sequence. */
+const NO_PRODUCER = -1;
+
+/** Writes one batch with its length before it. */
+export function writeBatch(out: Writer, entries: readonly LogEntry[]): void {
+  const start = out.at + 4;
+  const now = Date.now();
+  const last = entries.length - 1;
+  // The request's length of the batch, base offset, length, leader epoch, version of the format, checksum.
+  out.int(4, 0).int(8, 0).int(4, 0).int(4, 0).int(1, 2).int(4, 0);
+  // Attributes, last offset, first and last time, producer.
+  out
+    .int(2, 0)
+    .int(4, last)
+    .int(8, now)
+    .int(8, now)
+    .int(8, NO_PRODUCER)
+    .int(2, NO_PRODUCER)
+    .int(4, NO_PRODUCER)
+    .int(4, entries.length);
+  for (const [index, entry] of entries.entries()) writeRecord(out, index, entry);
+  const { bytes, at } = out;
+  bytes.writeInt32BE(at - start, start - 4);
+  bytes.writeInt32BE(at - start - 12, start + 8);
+  bytes.writeUInt32BE(crc32c(bytes.subarray(0, at), start + CRC_STARTS_AT), start + CRC_AT);
+}
+
+function writeRecord(out: Writer, offsetDelta: number, { key, headers, value }: LogEntry): void {
+  const names = Object.keys(headers);
+  let size = 2 + sizeOf(offsetDelta) + sizeOfText(key) + sizeOf(value.length) + value.length + sizeOf(names.length);
+  for (const name of names) size += sizeOfText(name) + sizeOfText(headers[name] ?? '');
+  // Attributes and the time, which is the log's to set, come after the length.
+  out.varint(size).int(1, 0).varint(0).varint(offsetDelta).sizedText(key);
+  out.varint(value.length).copy(value).varint(names.length);
+  for (const name of names) out.sizedText(name).sizedText(headers[name] ?? '');
+}
+
+function sizeOfText(text: string): number {
+  const bytes = Buffer.byteLength(text);
+  return sizeOf(bytes) + bytes;
+}
+
+/** Of a varint. */
+function sizeOf(value: number): number {
+  let size = 1;
+  for (let rest = value * 2; rest >= 0x80; rest >>>= 7) size += 1;
+  return size;
+}
+
+/** Eight tables in one: the effect of a byte on the checksum if 0 to 7 other bytes follow it. */
 const TABLES = new Int32Array(8 * 256).map((_, byte) => {
   let value = byte;
   for (let bit = 0; bit < 8; bit += 1) value = value & 1 ? (value >>> 1) ^ 0x82f63b78 : value >>> 1;

@@ -1,22 +1,9 @@
 import { setTimeout as delay } from 'node:timers/promises';
+import type { Admin, PartitionMetadata } from 'kafkajs';
 import { StoreUnusable } from '../../platform/store-unusable.js';
-import { type Topic } from '../event-log.js';
-import type { KafkaLink } from './client.js';
-import { CODE } from './codes.js';
-import { KafkaFault } from './faults.js';
-import type { TopicMetadata } from './metadata.js';
-
-export interface TopicOptions {
-  readonly prefix: string;
-  /** Of `audit`. Undefined: as many as it has, or `AUDIT_PARTITIONS` when it is made. */
-  readonly partitions: number | undefined;
-  /** 1 says that the cluster is a single broker. */
-  readonly replication: 1 | 3;
-  /** The largest batch that a producer sends. */
-  readonly batchBytes: number;
-  /** Named in what the operator is told to do. */
-  readonly broker: string;
-}
+import type { Topic } from '../event-log.js';
+import { brokerError } from './faults.js';
+import type { Settings } from './options.js';
 
 export interface KafkaTopic {
   readonly name: string;
@@ -33,6 +20,9 @@ const AUDIT_PARTITIONS = 12;
 const MAKE_MS = 10_000;
 const MAKE_AGAIN_MS = 200;
 
+/** In kafkajs's `ConfigResourceTypes`, which Node cannot import by name. */
+const TOPIC_RESOURCE = 2;
+
 /** What a broker puts before and around a batch that it takes. */
 const BATCH_OVERHEAD = 1024;
 
@@ -47,95 +37,98 @@ interface Setting {
  * not as it must be: a log that expires, or that acknowledges what one disk holds, is not the truth of the service.
  * Several processes may do this at once.
  */
-export async function prepareTopics(link: KafkaLink, options: TopicOptions): Promise<KafkaTopics> {
-  const found = await existing(link, options);
-  const faults = [...found].flatMap(([topic, metadata]) => layoutFaults(topic, metadata, options));
-  faults.push(...(await settingFaults(link, options, found)));
+export async function prepareTopics(admin: Admin, options: Settings): Promise<Record<Topic, Omit<KafkaTopic, 'id'>>> {
+  const found = await existing(admin, options);
+  const described = await describe(admin, options);
+  const faults = found.flatMap(({ topic, name, partitions }) => [
+    ...layoutFaults(topic, name, partitions, options),
+    ...settingFaults(name, settings(options, topic, replicasOf(partitions)), described, options),
+  ]);
   if (faults.length > 0)
     throw new StoreUnusable(`the topics in Kafka are not as they must be:\n  ${faults.join('\n  ')}`);
-  const entries = [...found].map(([topic, { id, partitions }]) => [
-    topic,
-    { name: options.prefix + topic, id, partitions: partitions.length },
-  ]);
-  return Object.fromEntries(entries);
+  return Object.fromEntries(
+    found.map(({ topic, name, partitions }) => [topic, { name, partitions: partitions.length }]),
+  ) as Record<Topic, Omit<KafkaTopic, 'id'>>;
 }
 
-/** The topics, made if need be, when each partition has a leader. */
-async function existing(link: KafkaLink, options: TopicOptions): Promise<ReadonlyMap<Topic, TopicMetadata>> {
+interface Found {
+  readonly topic: Topic;
+  readonly name: string;
+  readonly partitions: readonly PartitionMetadata[];
+}
+
+/** The topics, made if they are missing, once each partition has a leader. */
+async function existing(admin: Admin, options: Settings): Promise<Found[]> {
   const deadline = Date.now() + MAKE_MS;
-  const names = TOPICS.map((topic) => options.prefix + topic);
-  let reason = 'their partitions have no leader';
   for (;;) {
-    const { topics } = await link.refresh(undefined, names);
-    const found = TOPICS.map((topic) => [topic, topics.get(options.prefix + topic)] as const);
-    const missing = found.filter(([, metadata]) => metadata?.errorCode === CODE.UNKNOWN_TOPIC).map(([topic]) => topic);
-    const whole = found.flatMap(([topic, metadata]) =>
-      metadata && isWhole(metadata) ? [[topic, metadata] as const] : [],
-    );
-    if (whole.length === TOPICS.length) return new Map(whole);
-    const denied = found.find(([, metadata]) => metadata?.errorCode === CODE.TOPIC_DENIED);
-    if (denied)
-      throw new StoreUnusable(
-        `${options.prefix}${denied[0]}: Kafka denies access; grant Read, Write, Describe and DescribeConfigs`,
-      );
-    const faulty = found.find(([, metadata]) => !PASSING.has(metadata?.errorCode ?? 0));
-    if (faulty) reason = `${options.prefix}${faulty[0]}: error ${faulty[1]?.errorCode}`;
-    if (missing.length > 0) reason = (await make(link, options, missing)) ?? reason;
+    const found: Found[] = [];
+    const missing: Topic[] = [];
+    let reason = '';
+    for (const topic of TOPICS) {
+      const name = options.topicPrefix + topic;
+      try {
+        const { topics } = await admin.fetchTopicMetadata({ topics: [name] });
+        found.push({ topic, name, partitions: topics[0]?.partitions ?? [] });
+      } catch (error) {
+        const type = brokerError(error);
+        if (type === 'TOPIC_AUTHORIZATION_FAILED')
+          throw new StoreUnusable(`${name}: Kafka denies access; grant Read, Write, Describe and DescribeConfigs`);
+        if (!PASSING.has(type)) throw error;
+        if (type === 'UNKNOWN_TOPIC_OR_PARTITION') missing.push(topic);
+        reason = `${name}: ${(error as Error).message}`;
+      }
+    }
+    if (found.length === TOPICS.length) return found;
+    if (missing.length > 0) reason = (await make(admin, options, missing)) ?? reason;
     if (Date.now() > deadline) throw new StoreUnusable(`the topics in Kafka cannot be used: ${reason}`);
     await delay(MAKE_AGAIN_MS);
   }
 }
 
-function isWhole({ errorCode, partitions }: TopicMetadata): boolean {
-  return errorCode === 0 && partitions.length > 0 && partitions.every(({ leader }) => leader >= 0);
-}
-
-interface Made {
-  readonly topicErrors: readonly {
-    readonly topic: string;
-    readonly errorCode: number;
-    readonly errorMessage?: string;
-  }[];
-}
-
-/** Answers why a topic could not be made, where another try may do. */
-async function make(link: KafkaLink, options: TopicOptions, missing: readonly Topic[]): Promise<string | undefined> {
+/** Returns why a topic could not be made if another try may do. */
+async function make(admin: Admin, options: Settings, missing: readonly Topic[]): Promise<string | undefined> {
   const topics = missing.map((topic) => ({
-    topic: options.prefix + topic,
+    topic: options.topicPrefix + topic,
     numPartitions: partitionsOf(topic, options) ?? AUDIT_PARTITIONS,
     replicationFactor: options.replication,
     configEntries: [...settings(options, topic), ...lifeOf(topic)].map(({ name, value }) => ({ name, value })),
   }));
-  const { topicErrors } = await link.request<Made>(link.metadata.controller, 'CreateTopics', { topics, timeout: 5000 });
-  let reason: string | undefined;
-  for (const { topic, errorCode, errorMessage = '' } of topicErrors) {
-    if (PASSING.has(errorCode)) continue;
-    reason = `${topic} cannot be made: ${errorMessage || `error ${errorCode}`}`;
-    if (errorCode !== CODE.TOO_FEW_BROKERS) throw new StoreUnusable(`${reason}; ${HOW_TO_MAKE}`);
-    reason += `; start ${options.replication} brokers, or set CONTROL_KAFKA_REPLICATION=1 if there is only one`;
+  try {
+    await admin.createTopics({ topics, waitForLeaders: false });
+  } catch (error) {
+    const { errors: faults = [error] } = error as { readonly errors?: readonly unknown[] };
+    const fault = faults.find((one) => !PASSING.has(brokerError(one)));
+    if (!fault) return undefined;
+    const { topic = 'a topic', message } = fault as Error & { readonly topic?: string };
+    const reason = `${topic} cannot be made: ${message}`;
+    if (brokerError(fault) === 'INVALID_REPLICATION_FACTOR')
+      return `${reason}; start ${options.replication} brokers, or set CONTROL_KAFKA_REPLICATION=1 if there is only one`;
+    if (brokerError(fault) === '') throw error;
+    throw new StoreUnusable(`${reason}; let the service create topics, or make them with kafka-topics.sh --create`);
   }
-  return reason;
+  return undefined;
 }
 
-const HOW_TO_MAKE = 'let the service create topics, or make them with kafka-topics.sh --create';
-
 /** Another process was faster, or the cluster is not ready. */
-const PASSING: ReadonlySet<number> = new Set([
-  0,
-  CODE.UNKNOWN_TOPIC,
-  CODE.TOPIC_EXISTS,
-  CODE.NOT_CONTROLLER,
-  CODE.TIMED_OUT,
-  CODE.NO_LEADER,
+const PASSING: ReadonlySet<string> = new Set([
+  'UNKNOWN_TOPIC_OR_PARTITION',
+  'TOPIC_ALREADY_EXISTS',
+  'NOT_CONTROLLER',
+  'REQUEST_TIMED_OUT',
+  'LEADER_NOT_AVAILABLE',
 ]);
 
 /** How many partitions the topic must have; undefined: any number. */
-function partitionsOf(topic: Topic, options: TopicOptions): number | undefined {
+function partitionsOf(topic: Topic, options: Settings): number | undefined {
   return topic === 'audit' ? options.partitions : 1;
 }
 
-function layoutFaults(topic: Topic, { partitions }: TopicMetadata, options: TopicOptions): string[] {
-  const name = options.prefix + topic;
+function layoutFaults(
+  topic: Topic,
+  name: string,
+  partitions: readonly PartitionMetadata[],
+  options: Settings,
+): string[] {
   const faults: string[] = [];
   const count = partitionsOf(topic, options) ?? partitions.length;
   if (partitions.length !== count) {
@@ -145,7 +138,7 @@ function layoutFaults(topic: Topic, { partitions }: TopicMetadata, options: Topi
         : 'partitions cannot be taken away: choose another CONTROL_KAFKA_TOPIC_PREFIX, or delete the topic if it is empty';
     faults.push(`${name}: has ${partitions.length} partitions and must have ${count}; ${remedy}`);
   }
-  const replicas = Math.min(...partitions.map((partition) => partition.replicas));
+  const replicas = replicasOf(partitions);
   if (replicas < options.replication) {
     const remedy =
       'add replicas with kafka-reassign-partitions.sh, or set CONTROL_KAFKA_REPLICATION=1 if there is only one broker';
@@ -154,46 +147,48 @@ function layoutFaults(topic: Topic, { partitions }: TopicMetadata, options: Topi
   return faults;
 }
 
-interface Described {
-  readonly resources: readonly {
-    readonly errorCode: number;
-    readonly resourceName: string;
-    readonly configEntries: readonly { readonly configName: string; readonly configValue: string }[];
-  }[];
+/** Of the partition that has the fewest. */
+function replicasOf(partitions: readonly PartitionMetadata[]): number {
+  return Math.min(...partitions.map(({ replicas }) => replicas.length));
 }
 
-const TOPIC_RESOURCE = 2;
+/** The settings of all topics, by `topic setting`. */
+async function describe(admin: Admin, { topicPrefix }: Settings): Promise<ReadonlyMap<string, string>> {
+  // This makes kafkajs look at the topic. Otherwise it looks at all of the cluster, and fails if one has no leader. Whether
+  // the leader of a new topic knows its offsets yet does not matter.
+  await admin.fetchTopicOffsets(`${topicPrefix}control`).catch(() => undefined);
+  try {
+    const resources = TOPICS.map((topic) => ({ type: TOPIC_RESOURCE, name: topicPrefix + topic }));
+    const described = await admin.describeConfigs({ resources, includeSynonyms: false });
+    return new Map(
+      described.resources.flatMap(({ resourceName, configEntries }) =>
+        configEntries.map(({ configName, configValue }) => [`${resourceName} ${configName}`, configValue]),
+      ),
+    );
+  } catch (error) {
+    if (!brokerError(error).endsWith('AUTHORIZATION_FAILED')) throw error;
+    const denied = `the settings of ${topicPrefix}audit and the other topics cannot be read`;
+    throw new StoreUnusable(`${denied}; grant DescribeConfigs on them`, { cause: error });
+  }
+}
 
-async function settingFaults(
-  link: KafkaLink,
-  options: TopicOptions,
-  found: ReadonlyMap<Topic, TopicMetadata>,
-): Promise<string[]> {
-  const [node] = link.metadata.brokers.keys();
-  if (node === undefined) throw new KafkaFault('the cluster names no broker', false);
-  const resources = TOPICS.map((topic) => ({ type: TOPIC_RESOURCE, name: options.prefix + topic }));
-  const described = await link.request<Described>(node, 'DescribeConfigs', { resources });
-  return TOPICS.flatMap((topic) => {
-    const name = options.prefix + topic;
-    const resource = described.resources.find(({ resourceName }) => resourceName === name);
-    if (resource?.errorCode !== 0) {
-      return [`${name}: its settings cannot be read (error ${resource?.errorCode}); grant DescribeConfigs`];
-    }
-    const values = new Map(resource.configEntries.map(({ configName, configValue }) => [configName, configValue]));
-    const replicas = Math.min(...(found.get(topic)?.partitions ?? []).map((partition) => partition.replicas));
-    return settings(options, topic, replicas).flatMap((setting) => {
-      const value = values.get(setting.name) ?? '';
-      if (setting.allows(value)) return [];
-      const remedy = `kafka-configs.sh --bootstrap-server ${options.broker} --alter --topic ${name} --add-config ${setting.name}=${setting.value}`;
-      return [`${name}: ${setting.name} is ${value} and must be ${setting.value}; ${remedy}`];
-    });
+function settingFaults(
+  name: string,
+  wanted: readonly Setting[],
+  described: ReadonlyMap<string, string>,
+  { brokers: [broker] }: Settings,
+): string[] {
+  return wanted.flatMap(({ name: setting, value, allows }) => {
+    const found = described.get(`${name} ${setting}`) ?? '';
+    const remedy = `kafka-configs.sh --bootstrap-server ${broker} --alter --topic ${name} --add-config ${setting}=${value}`;
+    return allows(found) ? [] : [`${name}: ${setting} is ${found} and must be ${value}; ${remedy}`];
   });
 }
 
 /** What the topic must be set to, now and for ever. */
-function settings({ replication, batchBytes }: TopicOptions, topic: Topic, replicas: number = replication): Setting[] {
+function settings({ replication, maxRecordBytes }: Settings, topic: Topic, replicas: number = replication): Setting[] {
   const least = replication === 1 ? 1 : 2;
-  const bytes = batchBytes + BATCH_OVERHEAD;
+  const bytes = maxRecordBytes + BATCH_OVERHEAD;
   const common = [
     exactly('cleanup.policy', 'delete'),
     exactly('unclean.leader.election.enable', 'false'),

@@ -1,8 +1,9 @@
+import { turnOfTheLoop } from '../../platform/waiting.js';
 import type { Position, Write } from '../../read-model/document.js';
 import type { KindName } from '../../read-model/kinds.js';
 import type { Generation } from '../../read-model/read-model.js';
 import type { Expirable, Expiry } from '../expiry.js';
-import { patiently, turnOfTheLoop } from './catch-up.js';
+import { patiently } from './catch-up.js';
 import { scanned } from './scanned.js';
 
 /** Where a document was written, without its content. */

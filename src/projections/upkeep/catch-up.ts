@@ -1,4 +1,3 @@
-import { setImmediate } from 'node:timers/promises';
 import type { Offsets, Topic } from '../../event-log/event-log.js';
 import { UnreadableRecord } from '../../event-log/record-schema.js';
 import { untilDone } from '../../platform/retry.js';
@@ -21,11 +20,6 @@ export function distance(from: Ends, to: Ends): number {
   return sum;
 }
 
-/** Lets everything else run that waits: requests, publishes, the projections. */
-export function turnOfTheLoop(): Promise<void> {
-  return setImmediate();
-}
-
 /**
  * How much is taken at once. Where the store shares this process's one thread, that is little, and one after the other;
  * elsewhere a single one would wait for all readers that keep the store busy.
@@ -38,19 +32,17 @@ export function paceOf({ refreshMs }: Pick<ReadModel, 'refreshMs'>): {
 }
 
 /** About a quarter of a minute in all. */
-const ATTEMPTS = 8;
+const PATIENCE = { first: 100, most: 5_000, attempts: 8 };
 
 /**
  * Repeats work that changes nothing when it is repeated, because a store may be away for a moment in the middle of hours.
  * Throws what still fails then, and at once what will not pass; throws when the signal aborts.
  */
 export async function patiently<Result>(signal: AbortSignal, work: () => Promise<Result>): Promise<Result> {
-  let failures = 0;
-  const result = await untilDone(signal, work, (error) => {
-    failures += 1;
-    const final = [GenerationLost, GenerationSealed, UnreadableRecord].some((kind) => error instanceof kind);
-    if (final || failures >= ATTEMPTS) throw error;
-  });
+  const refuseFinal = (error: unknown) => {
+    if ([GenerationLost, GenerationSealed, UnreadableRecord].some((kind) => error instanceof kind)) throw error;
+  };
+  const result = await untilDone(signal, work, refuseFinal, PATIENCE);
   // Only then is there no result.
   signal.throwIfAborted();
   return result as Result;

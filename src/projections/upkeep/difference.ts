@@ -1,4 +1,4 @@
-import { canonicalJson } from '../../model/canonical-json.js';
+import { isSameJson } from '../../model/canonical-json.js';
 
 export interface Difference extends Readonly<Record<string, unknown>> {
   readonly before: Readonly<Record<string, unknown>> | null;
@@ -12,7 +12,7 @@ export function differenceOf(
 ): Difference {
   if (!before || !after) return { before: before ?? null, after: after ?? null };
   const names = [...new Set([...Object.keys(before), ...Object.keys(after)])].filter(
-    (name) => canonicalJson(before[name] ?? null) !== canonicalJson(after[name] ?? null),
+    (name) => !isSameJson(before[name], after[name]),
   );
   const pick = (from: Readonly<Record<string, unknown>>) =>
     Object.fromEntries(names.filter((name) => name in from).map((name) => [name, from[name]]));

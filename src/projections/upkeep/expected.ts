@@ -1,10 +1,10 @@
 import type { EventLog, LogRecord, Topic } from '../../event-log/event-log.js';
 import { readRange } from '../../event-log/read-range.js';
 import { UnreadableRecord } from '../../event-log/record-schema.js';
+import { turnOfTheLoop } from '../../platform/waiting.js';
 import type { Write } from '../../read-model/document.js';
 import type { Project, Projection } from '../projection.js';
 import { identifierOf } from './applied-window.js';
-import { turnOfTheLoop } from './catch-up.js';
 import type { Stretch } from './scanned.js';
 import { isSamePosition } from './stored.js';
 

@@ -1,13 +1,14 @@
+import { turnOfTheLoop } from '../../platform/waiting.js';
 import type { Position, StoredDocument } from '../../read-model/document.js';
 import { KIND_NAMES, type KindName } from '../../read-model/kinds.js';
 import type { Generation, ReadModel } from '../../read-model/read-model.js';
 import type { Expiry } from '../expiry.js';
 import type { Projection } from '../projection.js';
 import { identifierOf } from './applied-window.js';
-import { type Ends, eachAtOnce, turnOfTheLoop } from './catch-up.js';
+import { type Ends, eachAtOnce } from './catch-up.js';
 import { type Findings, findingOf } from './findings.js';
 import { type Stretch, scanned } from './scanned.js';
-import { isSameContent } from './stored.js';
+import { isSameContent, isSamePartition } from './stored.js';
 
 /**
  * What the live generation has that the new one has not (`extra`), has not (`missing`), or has with other content
@@ -109,7 +110,7 @@ export class GenerationDifference {
   private async hasMovedOn(kind: KindName, { org, id, place }: StoredDocument, end: number): Promise<boolean> {
     try {
       const found = (await this.live.get(kind, org, id))?.place;
-      return found?.topic === place.topic && found.partition === place.partition && found.offset >= end;
+      return found !== undefined && isSamePartition(found, place) && found.offset >= end;
     } catch {
       // It is there, but cannot be read.
       return false;

@@ -1,12 +1,13 @@
 import type { Batch, EventLog, LogRecord, Topic } from '../../event-log/event-log.js';
 import { readRange } from '../../event-log/read-range.js';
 import { UnreadableRecord } from '../../event-log/record-schema.js';
+import { turnOfTheLoop } from '../../platform/waiting.js';
 import type { Write } from '../../read-model/document.js';
 import type { Generation } from '../../read-model/read-model.js';
 import type { Expiry } from '../expiry.js';
 import type { Project, Projection } from '../projection.js';
 import { AppliedWindow } from './applied-window.js';
-import { type Ends, patiently, turnOfTheLoop } from './catch-up.js';
+import { type Ends, patiently } from './catch-up.js';
 
 export interface FillOptions {
   /** So many writes are applied at once, or those of one record. */

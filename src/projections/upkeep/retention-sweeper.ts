@@ -1,6 +1,6 @@
-import { setTimeout as delay } from 'node:timers/promises';
 import type { Logger } from 'pino';
 import type { Metrics } from '../../platform/metrics.js';
+import { pause } from '../../platform/waiting.js';
 import type { ReadModel } from '../../read-model/read-model.js';
 
 /** Expired documents are hidden at once; their room may wait. */
@@ -14,7 +14,7 @@ export async function sweepExpired(
   signal: AbortSignal,
 ): Promise<void> {
   while (!signal.aborted) {
-    await delay(EVERY_MS, undefined, { signal, ref: false }).catch(() => undefined);
+    await pause(EVERY_MS, signal, { ref: false });
     if (signal.aborted) return;
     try {
       const removed = await model.sweep(signal);

@@ -1,6 +1,6 @@
-import { setTimeout as delay } from 'node:timers/promises';
 import { Client } from '@elastic/elasticsearch';
 import { ControlError } from '../../contract/errors.js';
+import { untilDone } from '../../platform/retry.js';
 
 export interface ElasticsearchConnection {
   readonly nodes: readonly string[];
@@ -147,7 +147,7 @@ export function isConflict(error: unknown): error is ElasticsearchFault {
 export const FILLING = 'generation_filling';
 
 /** How long a read waits for a shard that is just starting: that of a new month, or one that moves to another node. */
-const SHARD_WAITS_MS = [50, 100, 200, 400, 800];
+const SHARD_PATIENCE = { first: 50, most: 800, attempts: 6 };
 
 /**
  * Runs a read, and again where it failed because the generation that it began with was removed meanwhile, or because a
@@ -169,15 +169,11 @@ export async function steadyRead<Answer>(read: () => Promise<Answer>): Promise<A
 }
 
 async function readWhenStarted<Answer>(read: () => Promise<Answer>): Promise<Answer> {
-  for (const wait of SHARD_WAITS_MS) {
-    try {
-      return await read();
-    } catch (error) {
-      if (!isStarting(error)) throw error;
-      await delay(wait);
-    }
-  }
-  return read();
+  const refuseOthers = (error: unknown) => {
+    if (!isStarting(error)) throw error;
+  };
+  // Nothing aborts it, so there is an answer.
+  return (await untilDone(undefined, read, refuseOthers, SHARD_PATIENCE)) as Answer;
 }
 
 function isStarting(error: unknown): boolean {

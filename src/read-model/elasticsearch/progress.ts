@@ -1,7 +1,7 @@
-import { setTimeout as delay } from 'node:timers/promises';
 import type { Offsets, Topic } from '../../event-log/event-log.js';
 import type { Clock } from '../../platform/clock.js';
 import { coalesced } from '../../platform/coalesced.js';
+import { pause } from '../../platform/waiting.js';
 import { GenerationLost, GenerationSealed } from '../read-model.js';
 import type { Version } from './bulk.js';
 import type { Catalog } from './catalog.js';
@@ -77,7 +77,7 @@ export class ProgressKeeper {
   }
 
   private async writeQueued(): Promise<Nexts> {
-    if (performance.now() < this.contendedUntil) await delay(Math.random() * YIELD_MS);
+    if (performance.now() < this.contendedUntil) await pause(Math.random() * YIELD_MS);
     const queued = this.queue.splice(0);
     for (let attempt = 0; attempt < MOST_ATTEMPTS; attempt += 1) {
       if (attempt > 0) this.contendedUntil = performance.now() + CONTENDED_MS;

@@ -1,6 +1,6 @@
 import type { DatabaseSync } from 'node:sqlite';
-import { setImmediate as turn } from 'node:timers/promises';
 import type { Offsets, Topic } from '../../event-log/event-log.js';
+import { turnOfTheLoop } from '../../platform/waiting.js';
 import type { StoredDocument } from '../document.js';
 import type { KindName } from '../kinds.js';
 import type { ScanRange, StrayPage, StrayRange } from '../read-model.js';
@@ -54,7 +54,7 @@ export async function strayRows(
   const start: StrayEnd = after === undefined ? FIRST : JSON.parse(after);
   const found: Row[] = [];
   for (const row of db.prepare(`${orgsOf(kind)} SELECT org FROM orgs WHERE org >= ?`).all(start.org)) {
-    await turn();
+    await turnOfTheLoop();
     if (!db.isOpen) return undefined;
     const org = String(row.org);
     found.push(...straysOf(db, kind, ends, org === start.org ? start : { ...FIRST, org }, limit - found.length));

@@ -1,5 +1,5 @@
 import type { DatabaseSync } from 'node:sqlite';
-import { setImmediate as turn } from 'node:timers/promises';
+import { turnOfTheLoop } from '../../platform/waiting.js';
 import { valueOfClass } from '../expiry-class.js';
 import type { Expiry, Limits } from './expiry.js';
 import type { Spot } from './marks.js';
@@ -32,7 +32,7 @@ export async function sweepTable(
     const limits = expiry.limits(table.name, org);
     for (const shard of limits.size > 0 ? shardsOf(db) : []) {
       for (let more = true; more; ) {
-        await turn();
+        await turnOfTheLoop();
         if (signal.aborted || !db.isOpen) return removed;
         const slice = sweepSlice(table, org, shard, limits, rows, transaction);
         removed += slice.removed;
@@ -76,7 +76,7 @@ export async function countTable(
   if (limits.size > 0) {
     const rows = rowsBehind(db, table.name);
     while (!countSlice(db, table, org, limits, rows)) {
-      await turn();
+      await turnOfTheLoop();
       if (!db.isOpen) return undefined;
     }
   }
