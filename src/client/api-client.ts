@@ -2,6 +2,7 @@ import type { IncomingMessage } from 'node:http';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { ApiError, ClientError, ConnectionError, type ConnectionFault, type ErrorBody, Interrupted } from './errors.js';
 import { type Connections, type Exchange, openConnections, type RawAnswer, readAnswer } from './http.js';
+import { isJson } from './json-text.js';
 
 /**
  * Whether a failed call is sent again: `never`; `safe`, for a call that changes nothing, carries an idempotency key, or
@@ -207,13 +208,4 @@ function readErrorBody({ status, reason, headers, text }: RawAnswer): ErrorBody 
     message: `the service answered ${status} ${reason}${target}`,
     ...(typeof id === 'string' && { id }),
   };
-}
-
-function isJson(text: string): boolean {
-  try {
-    JSON.parse(text);
-    return true;
-  } catch {
-    return false;
-  }
 }

@@ -20,6 +20,16 @@ export interface Member {
   raw: string;
 }
 
+/** Whether `JSON.parse` takes it. */
+export function isJson(text: string): boolean {
+  try {
+    JSON.parse(text);
+    return true;
+  } catch {
+    return false;
+  }
+}
+
 /** The members of an object, in order. */
 export function members(text: string): Member[] {
   const tokens = new JsonTokens(Buffer.from(text));

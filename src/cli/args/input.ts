@@ -1,5 +1,6 @@
 import { createReadStream } from 'node:fs';
 import { Interrupted } from '../../client/errors.js';
+import { isJson } from '../../client/json-text.js';
 import { CliError, EXIT } from '../output/failures.js';
 import type { Terminal } from '../terminal.js';
 
@@ -31,15 +32,6 @@ async function readText(stream: AsyncIterable<Buffer | string>, name: string): P
   } catch (error) {
     if (error instanceof CliError || error instanceof Interrupted) throw error;
     throw new CliError(`cannot read ${name}: ${(error as Error).message}`, EXIT.failure, [], { cause: error });
-  }
-}
-
-function isJson(text: string): boolean {
-  try {
-    JSON.parse(text);
-    return true;
-  } catch {
-    return false;
   }
 }
 
