@@ -96,7 +96,7 @@ export function decideDelete(of: ResourceKind, read: Read, command: DeleteResour
   const before = existing(read, kind, org, ref);
   checkPrecondition(expected, before.version);
   if (of.keepsBuiltin && before.origin === 'builtin') {
-    throw new ControlRefusal('builtin_resource', `the ${kind.noun} ${ref} cannot be deleted`);
+    throw new ControlRefusal('builtin_resource', `the ${kind.noun} ${ref} is built in and cannot be deleted`);
   }
   const nextId = auditIds(command);
   const deleted = eventOf(kind, 'deleted', before, nextId());
@@ -118,8 +118,7 @@ export function decideDelete(of: ResourceKind, read: Read, command: DeleteResour
 export function existing<State extends ResourceState>(read: Read, kind: Kind, org: string, ref: string): State {
   const found = resourceAt(read, kind, org, ref);
   if (found) return found as State;
-  const named = kind.ref === 'email' ? `such ${kind.noun}` : `${kind.noun} named ${ref}`;
-  throw new ControlRefusal('not_found', `there is no ${named} in this organization`);
+  throw new ControlRefusal('not_found', `no ${kind.noun} \`${ref}\` exists in \`${org}\``);
 }
 
 /** What of a resource its document says: all but what the service assigned. */

@@ -20,14 +20,14 @@ const HEAD_AGAIN_MS = 50;
 const CLOSE_MS = 3_000;
 
 /**
- * The log in Kafka: one topic each, made and checked at the start. An append resolves when all replicas in sync have it,
- * of which there are at least two (unless the cluster is a single broker).
+ * The log in Kafka, one topic for each of its own. An append resolves when all replicas in sync have it: at least two,
+ * unless the cluster is a single broker.
  *
- * `id` is made of the ids that Kafka gave `control` and `audit` when they were made: a topic that is deleted and made
- * again is another log, whatever its name.
+ * `id` is made of the ids that Kafka gave to `control` and `audit` when they were made: a topic that is deleted and made
+ * again is another log.
  *
- * What is altered on a broker's disk is found by the CRC of its batch, so `CorruptRecord` stands for the whole batch: the
- * records that were appended together with the altered one are not given either.
+ * Damage on a broker's disk is found by the CRC of its batch, so `CorruptRecord` is thrown for the whole batch: none of
+ * the records that were appended together with the damaged one is returned.
  */
 export class KafkaEventLog implements EventLog {
   readonly id: string;
@@ -38,8 +38,8 @@ export class KafkaEventLog implements EventLog {
   private readonly running = new Set<Promise<unknown>>();
 
   /**
-   * Throws `StoreUnusable` when the topics are not as they must be, or the brokers refuse this client; `ControlError`
-   * `log_unavailable` when no broker answers: then it may be tried again. Leaves no connection behind.
+   * Throws `StoreUnusable` if the topics are not as they must be, or the brokers refuse this client; `ControlError`
+   * `log_unavailable` if no broker responds: then it may be tried again. Leaves no connection behind.
    */
   static async open(options: KafkaEventLogOptions): Promise<KafkaEventLog> {
     const settings = { ...DEFAULTS, ...options };

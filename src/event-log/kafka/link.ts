@@ -19,12 +19,7 @@ import {
   topicIdsRequest,
 } from './requests.js';
 
-/*
- * The only file that uses parts of kafkajs beyond its public types; ADR 6 says what each of them prevents. Its version is
- * pinned for that reason.
- */
-
-/** What kafkajs's `Broker` has beyond its public type. */
+/** What kafkajs's `Broker` has beyond its public type. ADR 6 says which faults it prevents. */
 interface InnerBroker extends Broker {
   readonly versions: Parameters<typeof knowsTopicIds>[0];
   readonly connectionPool: {

@@ -167,7 +167,8 @@ async function describe(admin: Admin, { topicPrefix }: Settings): Promise<Readon
     );
   } catch (error) {
     if (!brokerError(error).endsWith('AUTHORIZATION_FAILED')) throw error;
-    throw new StoreUnusable("the topics' settings cannot be read; grant DescribeConfigs", { cause: error });
+    const denied = `the settings of ${topicPrefix}audit and the other topics cannot be read`;
+    throw new StoreUnusable(`${denied}; grant DescribeConfigs on them`, { cause: error });
   }
 }
 

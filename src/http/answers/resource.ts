@@ -3,8 +3,8 @@ import type { Changed } from '../../commands/control-changes.js';
 import type { Read } from '../../model/control-events.js';
 import { type View, type ViewKind, viewOf } from '../../model/views.js';
 import type { ResourcePage } from '../../queries/resource-list.js';
+import { entityTag } from '../requests/preconditions.js';
 import { sendJsonTexts } from '../server/streamed.js';
-import { entityTag } from '../shapes/preconditions.js';
 import { withCommas } from './envelope.js';
 
 /** 201 when reads show the resource; 202 when it is made, but the wait for the views ran out. */

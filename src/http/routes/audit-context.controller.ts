@@ -10,7 +10,7 @@ import { Guarded, onOne, onSome } from '../access.js';
 import { Documented } from '../answers/documented.js';
 import { authorityOf, callerOf } from '../caller.js';
 import { checkContextName, checkQuery, noParameters } from '../errors/request-faults.js';
-import { changeOf, entityTag } from '../shapes/preconditions.js';
+import { changeOf, entityTag } from '../requests/preconditions.js';
 
 const CONTEXT_PATH = { org: 'name of the organization', contextName: 'name of the audit context' };
 

@@ -14,8 +14,8 @@ import { Documented } from '../answers/documented.js';
 import { callerOf } from '../caller.js';
 import { checkQuery } from '../errors/request-faults.js';
 import { Readiness } from '../readiness.js';
+import { eventTimes } from '../requests/event-times.js';
 import { pieces, sendStreamed } from '../server/streamed.js';
-import { eventTimes } from '../shapes/event-times.js';
 
 const filterFaults = compileShape(AuditFilterDto);
 

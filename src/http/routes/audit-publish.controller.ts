@@ -18,9 +18,9 @@ import { withCommas } from '../answers/envelope.js';
 import { publicationOf, standingOf } from '../caller.js';
 import { errorBody } from '../errors/body.js';
 import { checkContext, checkIdempotencyKey, checkQuery, isDocument } from '../errors/request-faults.js';
+import { type BulkBody, type BulkItem, bulkItems } from '../requests/bulk-items.js';
+import { eventFaults } from '../requests/event-check.js';
 import { sendJsonTexts } from '../server/streamed.js';
-import { type BulkBody, type BulkItem, bulkItems } from '../shapes/bulk-items.js';
-import { eventFaults } from '../shapes/event-check.js';
 
 const queryFaults = compileShape(AuditPublishDto);
 

@@ -11,8 +11,8 @@ import { Guarded, onSome } from '../access.js';
 import { Documented } from '../answers/documented.js';
 import { eventEnvelope, eventsEnvelope, type Link } from '../answers/envelope.js';
 import { checkQuery, noParameters } from '../errors/request-faults.js';
+import { eventTimes } from '../requests/event-times.js';
 import { sendJsonTexts } from '../server/streamed.js';
-import { eventTimes } from '../shapes/event-times.js';
 
 const ORG = 'name of the organization';
 

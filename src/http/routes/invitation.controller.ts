@@ -13,8 +13,8 @@ import { Documented } from '../answers/documented.js';
 import { sendCreated, sendJson } from '../answers/resource.js';
 import { errorBody } from '../errors/body.js';
 import { checkBody, checkIdempotencyKey, checkQuery, noParameters } from '../errors/request-faults.js';
+import { preconditionOf } from '../requests/preconditions.js';
 import { CHANGE_ERRORS, changeRequest, getResource, listResources, ORG_PATH, type RefPath } from '../resources.js';
-import { preconditionOf } from '../shapes/preconditions.js';
 
 const REF_PATH = { ...ORG_PATH, ref: 'id of the invitation' };
 

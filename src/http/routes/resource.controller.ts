@@ -13,6 +13,7 @@ import { Guarded, onAll, onOne, onSome } from '../access.js';
 import { type Documentation, Documented } from '../answers/documented.js';
 import { sendChanged, sendCreated } from '../answers/resource.js';
 import { checkBody, checkQuery, noParameters } from '../errors/request-faults.js';
+import { changeOf, preconditionOf } from '../requests/preconditions.js';
 import {
   CHANGE_ERRORS,
   changeRequest,
@@ -23,7 +24,6 @@ import {
   type RefPath,
   refPathOf,
 } from '../resources.js';
-import { changeOf, preconditionOf } from '../shapes/preconditions.js';
 
 const ETAG = { etag: 'its version' };
 

@@ -1,42 +1,41 @@
 import { type ApiClient, path } from '../../../client/api-client.js';
 import { ApiError } from '../../../client/errors.js';
 import { member } from '../../../client/json-text.js';
-import { PAGE_SIZE, type Page, queryText, readPage } from '../../../client/pages.js';
-import type { Kind } from '../../args/kinds.js';
+import { PAGE_SIZE, type Page, type Query, queryText, readPage } from '../../../client/pages.js';
+import type { Kind } from '../../../contract/kinds.js';
+import { linkTo } from '../../../contract/links.js';
 import { CliError, EXIT } from '../../output/failures.js';
 
-/** The audit context in which the service tells what it changed. Nobody else publishes there. */
+/** The audit context in which the service records its own changes. Nobody else publishes there. */
 const CONTEXT = 'svc';
 
 /** The resource whose log it is; it may be deleted. */
-export interface Logged {
+export interface LogOf {
   org: string;
   kind: Kind;
   ref: string;
 }
 
-type Query = Readonly<Record<string, string | undefined>>;
-
 /** The log's path, newest event first. */
-export const logPath = ({ org, kind, ref }: Logged, query: Query): string =>
-  path`/org/${org}/${kind.segment}/${ref}/-eventlog` + queryText(query);
+export const logPath = ({ org, kind, ref }: LogOf, query: Query): string =>
+  path`/org/${org}/${kind.name}/${ref}/-eventlog` + queryText(query);
 
 export interface FollowedLog {
   /** The last events until now, oldest first. */
   readonly first: readonly string[];
-  /** The page of the order received behind which to go on. */
+  /** The page of the order received after which to go on. */
   readonly from: Page;
-  /** Which of the events behind it are in the log and none of the first; to be asked once for each in their order. */
+  /** Whether an event after it is in the log and not among the first; asked once for each event, in order. */
   readonly wanted: (raw: string) => boolean;
 }
 
 /**
- * The end of a log and where it goes on. The log itself has no order received, in which alone nothing is missed; so it
- * goes on in all that the service changes, where its events are picked out. Throws where the key may not read that.
+ * The end of a log and where it goes on. Only the order received misses nothing, and a resource's log has no such order;
+ * so its events are picked out of all changes of the service. Throws if the key may not read those.
  */
 export async function openFollowed(
   client: ApiClient,
-  logged: Logged,
+  logged: LogOf,
   { last, fromEvent, actionType }: { last: number; fromEvent: string | undefined; actionType: string | undefined },
 ): Promise<FollowedLog> {
   const inLog = await ownEvents(client, logged);
@@ -51,7 +50,7 @@ export async function openFollowed(
   return { first: first.toReversed(), from, wanted };
 }
 
-const readLog = (client: ApiClient, logged: Logged, query: Query): Promise<Page> =>
+const readLog = (client: ApiClient, logged: LogOf, query: Query): Promise<Page> =>
   readPage(client, logPath(logged, query), { on: 'api' });
 
 async function endOfChanges(client: ApiClient, org: string, fromEvent: string | undefined): Promise<Page> {
@@ -76,8 +75,8 @@ interface ControlEvent {
 
 const parse = (raw: string): ControlEvent => (JSON.parse(raw) ?? {}) as ControlEvent;
 
-/** Tells of the events that come, one after the other, whether they are in the log. */
-async function ownEvents(client: ApiClient, logged: Logged): Promise<(event: ControlEvent) => boolean> {
+/** Decides for each new event, in order, whether it is in the log. */
+async function ownEvents(client: ApiClient, logged: LogOf): Promise<(event: ControlEvent) => boolean> {
   const newest = await readLog(client, logged, { pageSize: '1' });
   const id = idOf(newest);
   const { name } = logged.kind;
@@ -85,7 +84,7 @@ async function ownEvents(client: ApiClient, logged: Logged): Promise<(event: Con
   let deletedBy: unknown;
   return ({ resource, action, requestId }) => {
     if (resource?.id === id && resource?.type === name) {
-      // Whoever gets the same name later has keys under the same link. The deletion takes its own keys along.
+      // A later principal of the same name has keys under the same link. A deletion deletes its own keys, too.
       if (action?.type === 'delete') deletedBy = requestId;
       return true;
     }
@@ -97,17 +96,17 @@ async function ownEvents(client: ApiClient, logged: Logged): Promise<(event: Con
 function idOf({ envelope }: Page): string {
   const query = envelope.find(({ name }) => name === 'query')?.raw ?? '{}';
   const id: unknown = JSON.parse(member(query, 'resourceId') ?? 'null');
-  if (typeof id !== 'string') throw new CliError('the service did not tell whose log it is: it cannot be followed');
+  if (typeof id !== 'string') throw new CliError('the service did not say whose log it is: the log cannot be followed');
   return id;
 }
 
-/** Events of keys have the link of whom they speak for as their name. Undefined where there will be none. */
-async function keyNameOf(client: ApiClient, logged: Logged, newest: Page): Promise<string | undefined> {
+/** The name of key events: the link of their principal. Undefined if there will be none. */
+async function keyNameOf(client: ApiClient, logged: LogOf, newest: Page): Promise<string | undefined> {
   const { org, kind, ref } = logged;
-  if (kind.name !== 'user' && kind.name !== 'serviceaccount') return undefined;
+  if (!kind.operations.includes('keys')) return undefined;
   const deletion = await readLog(client, logged, { actionType: 'delete', pageSize: '1' });
   if (deletion.items.length > 0) return undefined;
   const { name = ref, type } = parse(newest.items[0] ?? '{}').resource ?? {};
   if (type === 'key') return String(name);
-  return `/org/${org}/${kind.segment}/${encodeURIComponent(String(name)).replaceAll('%40', '@')}`;
+  return linkTo(org, kind.name, String(name));
 }

@@ -1,11 +1,11 @@
 import type { CommandClass } from 'clipanion';
-import type { OptionSpec } from '../args/argv.js';
-import type { Choice } from '../args/choice.js';
-import type { SvcContext } from '../command.js';
+import { ApiCommand, type SvcContext } from '../command.js';
+import type { OptionSpec } from './argv.js';
+import type { Choice } from './choice.js';
 
 interface ShapeOption extends OptionSpec {
   readonly description: string;
-  /** The words that its value may be, where it is one of a few. */
+  /** The words that its value may be, if it is one of a few. */
   readonly choices: readonly string[];
 }
 
@@ -52,3 +52,10 @@ const recorderOf = (shape: Shape, choices: readonly string[]): Recorder => ({
     shape.rest = name;
   },
 });
+
+class AnyCommand extends ApiCommand {
+  protected async run(): Promise<void> {}
+}
+
+/** What every command of the service takes. These options may come before the command's name. */
+export const COMMON = shapeOf(AnyCommand);

@@ -1,21 +1,45 @@
-import { type CommandClass, Option } from 'clipanion';
+import { Option } from 'clipanion';
 import { choice } from '../../args/choice.js';
-import type { Kind } from '../../args/kinds.js';
 import { MATCHES, querySpec } from '../../args/query-terms.js';
-import { ApiCommand, type SvcContext } from '../../command.js';
+import { ApiCommand } from '../../command.js';
 import { EXIT } from '../../output/failures.js';
-import { ResourceCommand } from './command.js';
+import { type Example, ResourceCommand, type Verb } from './command.js';
+
+/** `svc <kind> get [ref...]`. */
+export const get: Verb = (kind) =>
+  class extends ResourceCommand {
+    static override paths = [[kind.name, 'get']];
+    static override usage = ApiCommand.Usage({
+      description: `show ${kind.plural}: the named ones, or all`,
+      details:
+        'One reference shows the resource; several or none show a list. All references are tried; each failure is reported.',
+      examples: [
+        [`The first 50 ${kind.plural}`, `svc ${kind.name} get`],
+        [`One ${kind.noun}, as YAML`, `svc ${kind.name} get ${kind.example} -o yaml`],
+        [`All ${kind.plural}, one name a line`, `svc ${kind.name} get --max -1 -o names`],
+      ],
+    });
+
+    refs = Option.Rest({ name: 'ref' });
+    protected override readonly kind = kind;
+
+    protected async run(): Promise<number> {
+      if (this.refs.length > 0) return this.showEach(this.refs, (await this.calls()).get);
+      await this.showList();
+      return EXIT.ok;
+    }
+  };
 
 /** `svc <kind> query`. */
-export function queryCommand(kind: Kind): CommandClass<SvcContext> {
-  return class extends ResourceCommand {
+export const query: Verb = (kind) =>
+  class extends ResourceCommand {
     static override paths = [[kind.name, 'query']];
     static override usage = ApiCommand.Usage({
       description: `find ${kind.plural} by their properties, tags and relations`,
       details:
-        'A property is named by its path, a tag by tags.KEY, too. Besides key=value, --property takes key!=value, ' +
-        'key>value, key>=value, key<value, key<=value, key~value (contains, in any case), key (is there) and !key (is ' +
-        'not). Texts compare exactly, numbers and times by value.' +
+        'A property is named by its path, a tag also by tags.KEY. Besides key=value, --property takes key!=value, ' +
+        'key>value, key>=value, key<value, key<=value, key~value (contains, in any case), key (is present) and !key (is ' +
+        'absent). Texts compare exactly, numbers and times by value.' +
         (kind.name in RELATIONS ? ` --rel takes ${RELATIONS[kind.name]}=REF and ${RELATIONS[kind.name]}!=REF.` : ''),
       examples: EXAMPLES[kind.name] ?? [[`By a tag`, `svc ${kind.name} query --tag team=core`]],
     });
@@ -28,7 +52,7 @@ export function queryCommand(kind: Kind): CommandClass<SvcContext> {
     relations = Option.Array('--rel', [], { description: 'a relation; may be given several times' });
     protected override readonly kind = kind;
 
-    protected async run(): Promise<number> {
+    protected async run(): Promise<void> {
       const spec = querySpec({
         match: this.match,
         properties: { option: '--property', value: this.properties },
@@ -36,14 +60,12 @@ export function queryCommand(kind: Kind): CommandClass<SvcContext> {
         relations: { option: '--rel', value: this.relations },
       });
       await this.showList({ kind: kind.name, fetch: 'items', spec });
-      return EXIT.ok;
     }
   };
-}
 
 const RELATIONS: Readonly<Record<string, string>> = { user: 'group', group: 'member' };
 
-const EXAMPLES: Readonly<Record<string, [string, string][]>> = {
+const EXAMPLES: Readonly<Record<string, Example[]>> = {
   user: [
     ['By e-mail address', 'svc user query --property email=ann@example.com'],
     ['Those of a team who joined in 2024 or later', 'svc user query --tag team=core --prop "created>=2024-01-01"'],
