@@ -13,11 +13,8 @@ export function compile(folder: string): void {
   writeFileSync(join(ROOT, tsconfig), JSON.stringify({ extends: './tsconfig.json', compilerOptions: { outDir } }));
   try {
     const nest = join(ROOT, 'node_modules/@nestjs/cli/bin/nest.js');
-    const { status } = spawnSync(process.execPath, [nest, 'build', '--path', tsconfig], {
-      cwd: ROOT,
-      stdio: 'inherit',
-    });
-    if (status !== 0) throw new Error('nest build failed; its output has the reason');
+    const built = spawnSync(process.execPath, [nest, 'build', '--path', tsconfig], { cwd: ROOT, encoding: 'utf8' });
+    if (built.status !== 0) throw new Error(`nest build failed:\n${built.stdout}${built.stderr}`);
   } finally {
     rmSync(join(ROOT, tsconfig));
   }

@@ -3,18 +3,17 @@ import { Command, CommandHandler, type ICommandHandler } from '@nestjs/cqrs';
 import { ControlError } from '../contract/errors.js';
 import type { Caller } from '../control/fold.js';
 import { ControlState } from '../control/state.js';
-import type { ControlEvent } from '../model/control-events.js';
+import type { ControlEvent, InvitationState, UserState } from '../model/control-events.js';
 import {
   decideAcceptInvitation,
   decideInviteUsers,
   decideRevokeInvitation,
-  type InvitationState,
   invitationLink,
 } from '../model/invitation.js';
 import { refuseRemovedKey } from '../model/key.js';
 import type { Precondition } from '../model/precondition.js';
 import { invitationStream } from '../model/streams.js';
-import { type UserState, userLink } from '../model/user.js';
+import { userLink } from '../model/user.js';
 import type { Clock } from '../platform/clock.js';
 import { CLOCK } from '../platform/clock.js';
 import type { Config } from '../platform/config/config.js';

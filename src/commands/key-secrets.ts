@@ -1,8 +1,7 @@
 import { hash } from 'node:crypto';
 import { Inject, Injectable } from '@nestjs/common';
 import { ControlError } from '../contract/errors.js';
-import type { ControlEvent } from '../model/control-events.js';
-import type { KeyState } from '../model/key.js';
+import type { ControlEvent, KeyState } from '../model/control-events.js';
 import { keyStream } from '../model/streams.js';
 import type { Clock } from '../platform/clock.js';
 import { CLOCK } from '../platform/clock.js';

@@ -1,6 +1,7 @@
 import { Inject } from '@nestjs/common';
 import { Command, CommandHandler, type ICommandHandler } from '@nestjs/cqrs';
-import { decideAddKey, decideRemoveKey, type KeyHolder, type KeyState, refuseShownKey } from '../model/key.js';
+import type { KeyState } from '../model/control-events.js';
+import { decideAddKey, decideRemoveKey, type KeyHolder, refuseShownKey } from '../model/key.js';
 import type { Config } from '../platform/config/config.js';
 import { CONFIG } from '../platform/config/config.js';
 import { type Changed, type ChangeRequest, ControlChanges } from './control-changes.js';

@@ -1,9 +1,9 @@
 import { Inject } from '@nestjs/common';
 import { Command, CommandHandler, type ICommandHandler } from '@nestjs/cqrs';
 import type { Caller } from '../control/fold.js';
-import type { ControlEvent } from '../model/control-events.js';
+import type { ControlEvent, OrgState } from '../model/control-events.js';
 import { refuseRemovedKey } from '../model/key.js';
-import { ADMIN, decideCreateOrg, type OrgState } from '../model/org.js';
+import { ADMIN, decideCreateOrg } from '../model/org.js';
 import { serviceAccountLink } from '../model/service-account.js';
 import { IDS, type Ids, keyedId } from '../platform/ids.js';
 import { ControlChanges } from './control-changes.js';

@@ -1,5 +1,6 @@
 import { evolveAuditContext } from '../model/auditctx.js';
 import { evolveAuthz } from '../model/authz.js';
+import type { KeyState, KeyUsed } from '../model/control-events.js';
 import {
   type ControlEvent,
   kindOfStream,
@@ -9,7 +10,7 @@ import {
   type States,
   type StreamName,
 } from '../model/control-events.js';
-import { afterUse, evolveKey, type KeyState, type KeyUsed, keyOfUse } from '../model/key.js';
+import { afterUse, evolveKey, keyOfUse } from '../model/key.js';
 import { evolveOrg } from '../model/org.js';
 import { evolveResource } from '../model/resource.js';
 import { SentLetters } from '../model/sent-letters.js';

@@ -1,7 +1,7 @@
 import { JSONSchema } from 'class-validator-jsonschema';
 import { kindOf } from '../contract/kinds.js';
 import { LIMITS } from '../contract/limits.js';
-import type { DomainDocument, DomainState } from '../model/domain.js';
+import type { DomainDocument, DomainState } from '../model/control-events.js';
 import { completedSpec, type SentDomainSpec } from '../model/domain-spec.js';
 import { hostNameFault } from '../platform/host-name.js';
 import { RegexCheck } from '../platform/regex/regex.js';

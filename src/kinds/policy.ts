@@ -1,8 +1,9 @@
 import { IsIn } from 'class-validator';
 import { kindOf } from '../contract/kinds.js';
 import { LIMITS } from '../contract/limits.js';
+import type { PolicyDocument, PolicyState } from '../model/control-events.js';
 import { TARGET_KINDS } from '../model/permission.js';
-import { type PolicyDocument, type PolicyState, policyRules } from '../model/policy.js';
+import { policyRules } from '../model/policy.js';
 import { DescribedDto } from '../shapes/resource.js';
 import { IsName, IsShapes, IsTexts, Optional } from '../shapes/shape.js';
 import { type ShapedKind, shaped } from './shaped-kind.js';

@@ -1,5 +1,5 @@
 import { kindOf } from '../contract/kinds.js';
-import type { ServiceAccountState } from '../model/service-account.js';
+import type { ServiceAccountState } from '../model/control-events.js';
 import { DescribedDto } from '../shapes/resource.js';
 import { IsName } from '../shapes/shape.js';
 import { completeDescribed, type ShapedKind, shaped } from './shaped-kind.js';

@@ -1,5 +1,6 @@
 import { kindOf } from '../contract/kinds.js';
-import type { UserDocument, UserState } from '../model/user.js';
+import type { UserState } from '../model/control-events.js';
+import type { UserDocument } from '../model/user.js';
 import { DescribedDto } from '../shapes/resource.js';
 import { IsFullName } from '../shapes/shape.js';
 import { type ShapedKind, shaped } from './shaped-kind.js';

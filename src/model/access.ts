@@ -1,13 +1,10 @@
 import { linkTo, parseLink } from '../contract/links.js';
-import type { Read } from './control-events.js';
-import type { GroupState } from './group.js';
+import type { GroupState, PolicyState, Read, UserState } from './control-events.js';
 import { isLive } from './key-life.js';
 import { memberCandidate } from './members.js';
 import { implied, type PermissionName, permissionsOn, type TargetKind } from './permission.js';
-import type { PolicyState } from './policy.js';
 import { type Candidate, matches } from './query.js';
 import { keyStream, serviceAccountStream, userStream } from './streams.js';
-import type { UserState } from './user.js';
 import { viewOf } from './views.js';
 
 /** Who a request speaks for. */

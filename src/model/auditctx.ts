@@ -1,39 +1,9 @@
 import { SERVICE_CONTEXT } from './audit-event.js';
 import { type Change, changedDocument, partsOf } from './change.js';
-import type { ControlEvent, Read } from './control-events.js';
+import type { AuditContextEvent, AuditContextState, ControlEvent, Read } from './control-events.js';
 import { checkPrecondition, ofSameResource } from './precondition.js';
 import type { DocumentKind } from './resource-kind.js';
 import { auditContextStream } from './streams.js';
-
-/** The settings of an audit context. A context exists without them too, from its first event on. */
-export interface AuditContextState {
-  readonly id: string;
-  readonly org: string;
-  readonly name: string;
-  /** How long events are served after the log took them; null: for ever. */
-  readonly retentionDays: number | null;
-  /**
-   * In milliseconds: what the log took before this instant was hidden by an earlier setting. It stays hidden, so that a
-   * longer retention does not bring back what a shorter one has let go.
-   */
-  readonly hiddenBefore: number;
-  /** As `retentionDays` and `hiddenBefore`, of the denied attempts; only in the service's own context. */
-  readonly deniedRetentionDays?: number | null;
-  readonly deniedHiddenBefore?: number;
-  /** Counts the settings from 1. */
-  readonly version: number;
-  readonly created: string;
-  readonly lastModified: string;
-}
-
-interface RetentionSet {
-  readonly type: 'auditctx-retention-set';
-  readonly stream: `auditctx/${string}`;
-  readonly auditId: string;
-  readonly data: AuditContextState;
-}
-
-export type AuditContextEvent = RetentionSet;
 
 export function evolveAuditContext(_state: AuditContextState | undefined, event: AuditContextEvent): AuditContextState {
   return event.data;

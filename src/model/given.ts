@@ -1,5 +1,5 @@
+import type { PolicyDocument } from './control-events.js';
 import { implied, type PermissionName, permissionsOn, TARGET_KINDS, type TargetKind } from './permission.js';
-import type { PolicyDocument } from './policy.js';
 
 /** Permissions on resources of a kind: on all of them, or on those with these links. */
 export interface Given {

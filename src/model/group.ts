@@ -1,32 +1,16 @@
 import { LIMITS } from '../contract/limits.js';
 import { linkTo } from '../contract/links.js';
 import { isSameJson } from './canonical-json.js';
-import type { Read } from './control-events.js';
+import type { GroupDocument, GroupEvent, GroupState, Read } from './control-events.js';
 import { type MemberQuery, selfSetFaults } from './member-query.js';
 import { checkMemberLinks } from './members.js';
 import { type Json, patchedList } from './merge-patch.js';
 import { isPrincipal } from './policy.js';
 import { memberLink, usersOf } from './principals.js';
 import { ControlRefusal } from './refusal.js';
-import { type Origin, type Resource, type ResourceEvent, revised } from './resource.js';
+import { revised } from './resource.js';
 import { groupStream } from './streams.js';
 import { SUPERUSERS } from './superusers.js';
-
-/** What a caller says of a group. */
-export interface GroupDocument {
-  readonly description: string;
-  readonly tags: Readonly<Record<string, string>>;
-  /** Links of users (by e-mail address) and service accounts. */
-  readonly memberLinks: readonly string[];
-  readonly memberQuery?: MemberQuery;
-}
-
-export interface GroupState extends Resource, GroupDocument {
-  readonly org: string;
-  readonly origin: Origin;
-}
-
-export type GroupEvent = ResourceEvent<'group', GroupState>;
 
 export const VIEWERS = 'viewers';
 

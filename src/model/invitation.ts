@@ -1,44 +1,20 @@
 import { linkTo, parseLink } from '../contract/links.js';
 import { authzChanged } from './authz.js';
-import type { ControlEvent, Read } from './control-events.js';
+import type { ControlEvent, GroupState, InvitationEvent, InvitationState, Read, UserState } from './control-events.js';
 import type { Given } from './given.js';
 import { missingFor, NOBODY, refusalOf } from './grants.js';
-import { type GroupState, groupLink, joined } from './group.js';
+import { groupLink, joined } from './group.js';
 import { keyIssued } from './key.js';
 import { endAfter } from './key-life.js';
 import { checkPrecondition, type Precondition } from './precondition.js';
 import { ControlRefusal } from './refusal.js';
-import { auditIds, begun, type Occasion, type ResourceEvent } from './resource.js';
+import { auditIds, begun, type Occasion } from './resource.js';
 import { groupStream, invitationStream, serviceAccountStream, userStream } from './streams.js';
-import { INVITED_IDP, type UserState, userLink } from './user.js';
+import { INVITED_IDP, userLink } from './user.js';
 
 const INVITATION_DAYS = 7;
 
 const DAY_MS = 24 * 60 * 60 * 1000;
-
-/** Only the SHA-256 of the acceptance code is kept. */
-export interface InvitationState {
-  readonly id: string;
-  readonly org: string;
-  /** In lower case. */
-  readonly email: string;
-  /** Name of the group to join, and its id: one that is made anew under the name is another. */
-  readonly group?: string;
-  readonly groupId?: string;
-  /**
-   * Link of who sent it, and so gives what joining gives, and its id: one that is made anew under the link is another.
-   * Either is absent if the invitation was sent before it was recorded: such an invitation makes a user, but gives nothing.
-   */
-  readonly inviter?: string;
-  readonly inviterId?: string;
-  readonly codeHash: string;
-  readonly expires: string;
-  readonly version: number;
-  readonly created: string;
-  readonly lastModified: string;
-}
-
-export type InvitationEvent = ResourceEvent<'invitation', InvitationState>;
 
 export function invitationLink(org: string, id: string): string {
   return linkTo(org, 'invitation', id);

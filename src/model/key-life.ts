@@ -1,5 +1,4 @@
-import type { Read } from './control-events.js';
-import type { KeyState } from './key.js';
+import type { KeyState, Read } from './control-events.js';
 import { ControlRefusal } from './refusal.js';
 import type { Occasion } from './resource.js';
 import { keyStream } from './streams.js';

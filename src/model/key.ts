@@ -2,7 +2,7 @@ import { nounOf } from '../contract/kinds.js';
 import { LIMITS } from '../contract/limits.js';
 import { linkTo } from '../contract/links.js';
 import { authzChanged } from './authz.js';
-import type { ControlEvent, Read } from './control-events.js';
+import type { ControlEvent, KeyIssued, KeyState, KeyUsed, Read } from './control-events.js';
 import { refuseKeyFor } from './grants.js';
 import { latestEnd } from './key-life.js';
 import { memberLink } from './principals.js';
@@ -10,39 +10,6 @@ import { ControlRefusal } from './refusal.js';
 import { auditIds, type Occasion } from './resource.js';
 import { keyStream } from './streams.js';
 import { keepSuperuserKey } from './superusers.js';
-
-/** An API key. Only the SHA-256 of its secret is known; it is the stream's name. */
-export interface KeyState {
-  readonly id: string;
-  readonly org: string;
-  /** Link of the service account or user that the key speaks for. */
-  readonly principal: string;
-  readonly description: string;
-  readonly issued: string;
-  /** From this instant on the key is worth nothing. */
-  readonly expires?: string;
-  /** The day of the last use that was recorded, as an ISO 8601 date in UTC. */
-  readonly lastUsed?: string;
-}
-
-interface KeyIssued {
-  readonly type: 'key-issued' | 'key-revoked';
-  readonly stream: `key/${string}`;
-  readonly auditId: string;
-  readonly data: KeyState;
-}
-
-/**
- * A key was used on a day. It has a stream of its own, which has no state and no version: the day becomes part of the
- * key's state without raising the key's version, so no decision that rests on the key is void because the key was used.
- */
-export interface KeyUsed {
-  readonly type: 'key-used';
-  readonly stream: `keyuse/${string}`;
-  readonly day: string;
-}
-
-export type KeyEvent = KeyIssued | KeyUsed;
 
 export function keyUsed(hash: string, day: string): KeyUsed {
   return { type: 'key-used', stream: `keyuse/${hash}`, day };

@@ -1,11 +1,11 @@
 import { authzChanged } from './authz.js';
-import type { ControlEvent, Read } from './control-events.js';
+import type { ControlEvent, Read, ServiceAccountState } from './control-events.js';
 import { withMember } from './group.js';
 import { keyIssued, keysRevoked } from './key.js';
 import { ADMIN } from './org.js';
 import { ControlRefusal } from './refusal.js';
 import { auditIds, begun, type Occasion } from './resource.js';
-import { type ServiceAccountState, serviceAccountLink } from './service-account.js';
+import { serviceAccountLink } from './service-account.js';
 import { groupStream, orgStream, serviceAccountStream } from './streams.js';
 import { SUPERUSERS } from './superusers.js';
 

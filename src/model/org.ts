@@ -1,24 +1,22 @@
 import { authzChanged } from './authz.js';
-import type { ControlEvent, Read, StreamName } from './control-events.js';
-import { type GroupState, groupLink, VIEWERS } from './group.js';
-import { type KeyState, keyIssued } from './key.js';
-import type { PolicyState } from './policy.js';
+import type {
+  ControlEvent,
+  GroupState,
+  KeyState,
+  OrgEvent,
+  OrgState,
+  PolicyState,
+  Read,
+  ServiceAccountState,
+  StreamName,
+} from './control-events.js';
+import { groupLink, VIEWERS } from './group.js';
+import { keyIssued } from './key.js';
 import { ControlRefusal } from './refusal.js';
-import { auditIds, begun, type Occasion, type Resource, refuseBuiltinTags } from './resource.js';
-import { type ServiceAccountState, serviceAccountLink } from './service-account.js';
+import { auditIds, begun, type Occasion, refuseBuiltinTags } from './resource.js';
+import { serviceAccountLink } from './service-account.js';
 import { groupStream, orgStream, policyStream, serviceAccountStream } from './streams.js';
 import { SUPERUSERS } from './superusers.js';
-
-export type OrgState = Resource;
-
-interface OrgCreated {
-  readonly type: 'org-created';
-  readonly stream: `org/${string}`;
-  readonly auditId: string;
-  readonly data: OrgState;
-}
-
-export type OrgEvent = OrgCreated;
 
 export function evolveOrg(_state: OrgState | undefined, event: OrgEvent): OrgState {
   return event.data;

@@ -1,41 +1,15 @@
 import { parseLink } from '../contract/links.js';
 import { isSameJson } from './canonical-json.js';
-import type { Read } from './control-events.js';
+import type { PolicyDocument, PolicyEvent, PolicyState, Read } from './control-events.js';
 import { isGivenMore } from './given.js';
 import { selfSetReason } from './member-query.js';
 import type { Json } from './merge-patch.js';
 import { permissionsOn, TARGET_KINDS, type TargetKind } from './permission.js';
 import { type FindUser, principalLink, usersOf } from './principals.js';
 import { ControlRefusal, type Fault } from './refusal.js';
-import { type Origin, type Resource, type ResourceEvent, revised } from './resource.js';
+import { revised } from './resource.js';
 import { groupStream, policyStream } from './streams.js';
 import { targetLink } from './targets.js';
-
-/** These principals have these permissions. */
-interface Binding {
-  readonly permissions: readonly string[];
-  /** Users, groups and service accounts. */
-  readonly principalLinks: readonly string[];
-}
-
-/** What a caller says of a policy. */
-export interface PolicyDocument {
-  readonly description: string;
-  readonly tags: Readonly<Record<string, string>>;
-  /** `*`: of the built-in policies, every kind. */
-  readonly targetKind: TargetKind | '*';
-  /** Every resource of the kind, in place of links. */
-  readonly target?: 'all';
-  readonly targetLinks?: readonly string[];
-  readonly bindings: readonly Binding[];
-}
-
-export interface PolicyState extends Resource, PolicyDocument {
-  readonly org: string;
-  readonly origin: Origin;
-}
-
-export type PolicyEvent = ResourceEvent<'policy', PolicyState>;
 
 export const policyRules = {
   gives: ['create', 'edit'],

@@ -1,7 +1,6 @@
 import { linkTo, parseLink } from '../contract/links.js';
-import type { Read } from './control-events.js';
+import type { Read, UserState } from './control-events.js';
 import { groupStream, serviceAccountStream, userStream } from './streams.js';
-import type { UserState } from './user.js';
 
 /** Finds a user by the e-mail address, in any case, or by the id. */
 export type FindUser = (ref: string) => UserState | undefined;

@@ -1,11 +1,9 @@
 import { linkTo, parseLink } from '../contract/links.js';
 import { AccessRules } from './access.js';
-import type { ControlEvent, Read } from './control-events.js';
+import type { ControlEvent, GroupState, PolicyDocument, Read } from './control-events.js';
 import { type Given, newlyGivenTo } from './given.js';
-import type { GroupState } from './group.js';
 import { givenTo, missingOf } from './held.js';
 import { isMatchedByTags, isQueryNew, type MemberQuery, readsTags } from './member-query.js';
-import type { PolicyDocument } from './policy.js';
 import { ControlRefusal, type Fault } from './refusal.js';
 import { readAfter } from './state-after.js';
 import { groupStream, policyStream } from './streams.js';

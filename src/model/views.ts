@@ -1,7 +1,6 @@
 import { kindOf } from '../contract/kinds.js';
 import { linkTo } from '../contract/links.js';
-import type { Read, States } from './control-events.js';
-import type { KeyState } from './key.js';
+import type { KeyState, Read, States } from './control-events.js';
 import { refOf } from './resource-at.js';
 
 /** The resources that are read one by one and in lists, each under its own kind. */

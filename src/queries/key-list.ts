@@ -3,7 +3,8 @@ import { ControlError } from '../contract/errors.js';
 import { nounOf } from '../contract/kinds.js';
 import { linkTo } from '../contract/links.js';
 import { ControlState } from '../control/state.js';
-import type { KeyHolder, KeyState } from '../model/key.js';
+import type { KeyState } from '../model/control-events.js';
+import type { KeyHolder } from '../model/key.js';
 import { memberLink } from '../model/principals.js';
 
 /** The keys of a user or service account, the oldest first. Throws `not_found`. */

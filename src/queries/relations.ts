@@ -1,5 +1,5 @@
 import { linkTo, parseLink } from '../contract/links.js';
-import type { GroupDocument } from '../model/group.js';
+import type { GroupDocument } from '../model/control-events.js';
 import { memberCandidate, refIn } from '../model/members.js';
 import { matches, type QuerySpec } from '../model/query.js';
 import type { View, ViewKind } from '../model/views.js';

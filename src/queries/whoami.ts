@@ -2,7 +2,7 @@ import { type IQueryHandler, Query, QueryHandler } from '@nestjs/cqrs';
 import { ControlError } from '../contract/errors.js';
 import { ControlState } from '../control/state.js';
 import type { AccessRules, Principal } from '../model/access.js';
-import type { KeyState } from '../model/key.js';
+import type { KeyState } from '../model/control-events.js';
 import { type PermissionName, permissionsOn, TARGET_KINDS, type TargetKind } from '../model/permission.js';
 import { keyStream } from '../model/streams.js';
 

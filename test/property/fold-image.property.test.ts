@@ -1,8 +1,7 @@
 import { type ControlRecord, emptyFold, foldRecord, readFold, versionOf } from '../../src/control/fold.js';
 import { imageOf, restoreFold } from '../../src/control/fold-image.js';
 import { KNOWN_MS } from '../../src/control/known-commands.js';
-import type { ControlEvent } from '../../src/model/control-events.js';
-import type { GroupState } from '../../src/model/group.js';
+import type { ControlEvent, GroupState } from '../../src/model/control-events.js';
 import { begun } from '../../src/model/resource.js';
 import { AT, at, recordOf } from '../spec/decider.js';
 import fc from '../support/fast-check.js';

@@ -1,11 +1,9 @@
 import { linkTo } from '../../src/contract/links.js';
-import type { ControlEvent, Read } from '../../src/model/control-events.js';
-import { type GroupDocument } from '../../src/model/group.js';
+import type { ControlEvent, GroupDocument, PolicyDocument, Read } from '../../src/model/control-events.js';
 import { decideAcceptInvitation, decideInviteUsers, decideRevokeInvitation } from '../../src/model/invitation.js';
 import { decideAddKey, decideRemoveKey, type KeyHolder } from '../../src/model/key.js';
 import type { MemberQuery } from '../../src/model/member-query.js';
 import { permissionsOn, TARGET_KINDS, type TargetKind } from '../../src/model/permission.js';
-import { type PolicyDocument } from '../../src/model/policy.js';
 import type { Occasion } from '../../src/model/resource.js';
 import { account, type Decision, group, ORG, occasion, org, policy, user } from '../spec/past.js';
 import {

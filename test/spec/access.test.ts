@@ -1,8 +1,7 @@
 import { linkTo } from '../../src/contract/links.js';
 import { emptyFold, foldRecord, readFold } from '../../src/control/fold.js';
 import { AccessRules, namesWithin, type PermissionReport, principalOf } from '../../src/model/access.js';
-import type { ControlEvent, Read } from '../../src/model/control-events.js';
-import { type GroupDocument, type GroupState } from '../../src/model/group.js';
+import type { ControlEvent, GroupDocument, GroupState, PolicyDocument, Read } from '../../src/model/control-events.js';
 import type { MemberQuery } from '../../src/model/member-query.js';
 import {
   implied,
@@ -11,7 +10,6 @@ import {
   TARGET_KINDS,
   type TargetKind,
 } from '../../src/model/permission.js';
-import { type PolicyDocument } from '../../src/model/policy.js';
 import { groupStream } from '../../src/model/streams.js';
 import { decideCreateGroup, decideCreatePolicy, decideEditUser } from '../support/decisions.js';
 import fc from '../support/fast-check.js';

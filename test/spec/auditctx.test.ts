@@ -1,10 +1,5 @@
-import {
-  type AuditContextSettings,
-  type AuditContextState,
-  deniedServedFrom,
-  servedFrom,
-} from '../../src/model/auditctx.js';
-import type { ControlEvent } from '../../src/model/control-events.js';
+import { type AuditContextSettings, deniedServedFrom, servedFrom } from '../../src/model/auditctx.js';
+import type { AuditContextState, ControlEvent } from '../../src/model/control-events.js';
 import { decideSetRetention, type SetRetention } from '../support/decisions.js';
 import fc from '../support/fast-check.js';
 import { AT, given } from './decider.js';

@@ -1,9 +1,7 @@
 import { emptyFold, foldRecord, forgetState, readFold, trackedRead, versionOf } from '../../src/control/fold.js';
 import { imageOf, restoreFold } from '../../src/control/fold-image.js';
 import { KNOWN_MS } from '../../src/control/known-commands.js';
-import type { ControlEvent } from '../../src/model/control-events.js';
-import type { GroupState } from '../../src/model/group.js';
-import type { KeyState } from '../../src/model/key.js';
+import type { ControlEvent, GroupState, KeyState } from '../../src/model/control-events.js';
 import { decideCreateOrg } from '../../src/model/org.js';
 import { readAfter } from '../../src/model/state-after.js';
 import { keyStream } from '../../src/model/streams.js';

@@ -1,6 +1,5 @@
-import { type DomainState } from '../../src/model/domain.js';
+import type { DomainState, PolicyState } from '../../src/model/control-events.js';
 import { completedSpec } from '../../src/model/domain-spec.js';
-import { type PolicyState } from '../../src/model/policy.js';
 import {
   type CreateDomain,
   decideCreateDomain,

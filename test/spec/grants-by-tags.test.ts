@@ -1,7 +1,5 @@
-import type { Read } from '../../src/model/control-events.js';
-import { type GroupDocument } from '../../src/model/group.js';
+import type { GroupDocument, PolicyDocument, Read } from '../../src/model/control-events.js';
 import type { MemberQuery } from '../../src/model/member-query.js';
-import { type PolicyDocument } from '../../src/model/policy.js';
 import { ControlRefusal } from '../../src/model/refusal.js';
 import {
   decideCreateGroup,

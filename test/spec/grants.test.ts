@@ -1,12 +1,10 @@
 import { emptyFold, foldRecord, readFold } from '../../src/control/fold.js';
 import { warnOfSelfSetQueries } from '../../src/control/self-set-queries.js';
-import type { ControlEvent, Read } from '../../src/model/control-events.js';
+import type { ControlEvent, GroupDocument, GroupState, PolicyDocument, Read } from '../../src/model/control-events.js';
 import { refuseKeyFor } from '../../src/model/grants.js';
-import { type GroupDocument, type GroupState } from '../../src/model/group.js';
 import { decideAcceptInvitation, decideInviteUsers } from '../../src/model/invitation.js';
 import { decideAddKey } from '../../src/model/key.js';
 import type { MemberQuery } from '../../src/model/member-query.js';
-import { type PolicyDocument } from '../../src/model/policy.js';
 import { begun } from '../../src/model/resource.js';
 import { groupStream, userStream } from '../../src/model/streams.js';
 import {

@@ -1,6 +1,4 @@
-import type { ControlEvent } from '../../src/model/control-events.js';
-import { type GroupDocument, type GroupState } from '../../src/model/group.js';
-import type { PolicyState } from '../../src/model/policy.js';
+import type { ControlEvent, GroupDocument, GroupState, PolicyState } from '../../src/model/control-events.js';
 import { decideCreateGroup, decideDeleteGroup, decideEditGroup, type EditGroup } from '../support/decisions.js';
 import { AT, given } from './decider.js';
 import { account, group, ORG, occasion, org, past, policy, stateAfter, user } from './past.js';

@@ -1,12 +1,6 @@
 import { LIMITS } from '../../src/contract/limits.js';
-import type { ControlEvent } from '../../src/model/control-events.js';
-import {
-  decideAcceptInvitation,
-  decideInviteUsers,
-  decideRevokeInvitation,
-  type InvitationState,
-} from '../../src/model/invitation.js';
-import type { UserState } from '../../src/model/user.js';
+import type { ControlEvent, InvitationState, UserState } from '../../src/model/control-events.js';
+import { decideAcceptInvitation, decideInviteUsers, decideRevokeInvitation } from '../../src/model/invitation.js';
 import { decideDeleteGroup } from '../support/decisions.js';
 import { AT, given } from './decider.js';
 import { account, group, invited, ORG, occasion, org, past, stateAfter, user } from './past.js';

@@ -1,5 +1,4 @@
-import type { ControlEvent } from '../../src/model/control-events.js';
-import { type PolicyDocument, type PolicyState } from '../../src/model/policy.js';
+import type { ControlEvent, PolicyDocument, PolicyState } from '../../src/model/control-events.js';
 import { ControlRefusal } from '../../src/model/refusal.js';
 import {
   decideCreatePolicy,

@@ -1,4 +1,4 @@
-import { type ServiceAccountState } from '../../src/model/service-account.js';
+import type { ServiceAccountState } from '../../src/model/control-events.js';
 import {
   decideCreateServiceAccount,
   decideDeleteServiceAccount,

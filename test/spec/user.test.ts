@@ -1,6 +1,4 @@
-import type { ControlEvent } from '../../src/model/control-events.js';
-import { type GroupState } from '../../src/model/group.js';
-import { type UserState } from '../../src/model/user.js';
+import type { ControlEvent, GroupState, UserState } from '../../src/model/control-events.js';
 import { decideDeleteUser, decideEditGroup, decideEditUser, type EditUser } from '../support/decisions.js';
 import { given } from './decider.js';
 import { account, group, key, ORG, occasion, org, past, policy, stateAfter, user } from './past.js';

@@ -10,10 +10,13 @@ import {
   decideSetRetention as decideSettings,
   type SetRetention as SetSettings,
 } from '../../src/model/auditctx.js';
-import type { ControlEvent, Read } from '../../src/model/control-events.js';
-import type { DomainDocument } from '../../src/model/domain.js';
-import type { GroupDocument } from '../../src/model/group.js';
-import type { PolicyDocument } from '../../src/model/policy.js';
+import type {
+  ControlEvent,
+  DomainDocument,
+  GroupDocument,
+  PolicyDocument,
+  Read,
+} from '../../src/model/control-events.js';
 import type { Identity, Precondition } from '../../src/model/precondition.js';
 import type { Occasion } from '../../src/model/resource.js';
 import { resourceAt } from '../../src/model/resource-at.js';
