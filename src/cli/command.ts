@@ -1,4 +1,4 @@
-import { type BaseContext, Command, Option } from 'clipanion';
+import { type BaseContext, Command, type CommandClass, Option } from 'clipanion';
 import type { ApiClient } from '../client/api-client.js';
 import { choice } from './args/choice.js';
 import { CliError, EXIT, UsageError } from './output/failures.js';
@@ -19,20 +19,30 @@ export interface SvcContext extends BaseContext {
   foreground<Result>(run: () => Promise<Result>): Promise<Result>;
 }
 
+export type Commands = readonly CommandClass<SvcContext>[];
+
+/** The formats that data has no form in, and what to call that data. */
+export interface Unavailable {
+  readonly formats: readonly Format[];
+  readonly subject: string;
+}
+
+/** Data that is not declared anywhere: Terraform and Kubernetes have no form for it. */
+export const undeclared = (subject: string): Unavailable => ({ formats: ['tf', 'crd'], subject });
+
 /** What every command has: an output format and colour. */
 export abstract class SvcCommand extends Command<SvcContext> {
   output = choice('-o,--output', FORMATS, { what: 'output format', without: 'default text' });
   // The runner has applied it to the terminal before any command runs, so that its own messages obey too.
-  color = Option.Boolean('--color', { description: 'colours, also in a pipe; default: on a terminal only' });
+  color = Option.Boolean('--color', { description: 'use colours, also in a pipe; default: on a terminal only' });
 
-  /** The formats that this command's data has no form in, and what to call that data. */
-  protected readonly unavailable: { formats: readonly Format[]; subject: string } = { formats: [], subject: '' };
+  protected readonly unavailable: Unavailable = { formats: [], subject: '' };
 
   get terminal(): Terminal {
     return this.context.terminal;
   }
 
-  /** What `--output` asks for; a usage error where the data has no such form. */
+  /** What `--output` asks for; a usage error if the data has no such form. */
   get format(): Format {
     const format = this.output ?? 'text';
     const { formats, subject } = this.unavailable;
@@ -56,22 +66,20 @@ export abstract class ApiCommand extends SvcCommand {
     description: 'API address; default: SVC_ENDPOINT, else that of the profile',
   });
   insecure = Option.Boolean('-k,--insecure', false, { description: 'ignore TLS errors' });
-  verbose = Option.Boolean('-v,--verbose', false, { description: 'tell on standard error what is done' });
-  debug = Option.Boolean('-d,--debug', false, {
-    description: 'show all HTTP communication on standard error, keys masked',
-  });
+  verbose = Option.Boolean('-v,--verbose', false, { description: 'log progress to stderr' });
+  debug = Option.Boolean('-d,--debug', false, { description: 'log all HTTP traffic to stderr, keys masked' });
 
   #settings: Settings | undefined;
   #client: ApiClient | undefined;
 
-  /** Does the command's work; the result is the exit code. */
-  protected abstract run(): Promise<number>;
+  /** Does the command's work. The result is the exit code; nothing is success. */
+  protected abstract run(): Promise<number> | Promise<void>;
 
   async execute(): Promise<number> {
-    // A wrong option is told before anything is sent.
+    // A wrong option is reported before anything is sent.
     void [this.format, this.limit];
     try {
-      return await this.run();
+      return (await this.run()) ?? EXIT.ok;
     } finally {
       this.#client?.close();
     }
@@ -101,6 +109,7 @@ export abstract class ApiCommand extends SvcCommand {
     return this.#settings;
   }
 
+  /** The client, for a call without a key; see `authorized` for all others. */
   protected async client(): Promise<ApiClient> {
     if (this.#client) return this.#client;
     const settings = await this.settings();
@@ -108,25 +117,26 @@ export abstract class ApiCommand extends SvcCommand {
       import('../client/api-client.js'),
       import('./output/trace.js'),
     ]);
-    const { insecure, verbose, debug } = this;
+    const { insecure, verbose } = this;
     const { terminal, signal } = this.context;
     if (verbose) terminal.note(`profile ${settings.profile ?? '(none)'}, org ${settings.org ?? '(none)'}`);
-    this.#client = new ApiClient({ ...settings, insecure, signal, observer: tracer(terminal, { verbose, debug }) });
+    this.#client = new ApiClient({ ...settings, insecure, signal, observer: tracer(terminal, this) });
     return this.#client;
   }
 
-  /** The organization of the call. A name that a path cannot carry is told here, not turned into another path. */
+  /** The client. Throws if there is no key to send. */
+  protected async authorized(): Promise<ApiClient> {
+    if ((await this.settings()).token) return this.client();
+    throw new CliError('no token', EXIT.denied, [
+      'store a key with `svc login`, or give one with --token or SVC_TOKEN',
+    ]);
+  }
+
+  /** The organization of the call. Throws for a name that a path cannot carry. */
   protected async requireOrg(given?: string): Promise<string> {
     const org = given ?? (await this.settings()).org;
     if (!org) throw new UsageError('no organization: give --org, set SVC_ORG, or store one in the profile');
     if (org === '.' || org === '..') throw new UsageError(`\`${org}\` is not an organization's name`);
     return org;
-  }
-
-  protected async requireToken(): Promise<void> {
-    if ((await this.settings()).token) return;
-    throw new CliError('no token', EXIT.denied, [
-      'store a key with `svc login`, or give one with --token or SVC_TOKEN',
-    ]);
   }
 }

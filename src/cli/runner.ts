@@ -1,16 +1,18 @@
 import { Cli } from 'clipanion';
 import { ClientError, Interrupted } from '../client/errors.js';
 import { type Arguments, canonical, type GivenOption, readArguments } from './args/argv.js';
-import { type Commands, familyWords, findCommand, LEADING } from './args/lookup.js';
 import { didYouMean } from './args/suggest.js';
-import { checkUsage, refuseUnknown, specsOf } from './args/usage.js';
-import type { SvcContext } from './command.js';
-import { FAMILIES } from './commands/families.js';
+import { checkUsage, familyWords, findCommand, LEADING, refuseUnknown, specsOf } from './args/usage.js';
+import type { Commands, SvcContext } from './command.js';
+import { FAMILIES, type Family } from './commands/families.js';
 import { EXIT, exitCodeOf, hintsOf, UsageError } from './output/failures.js';
 import type { Help } from './output/help.js';
 import { Terminal } from './terminal.js';
 
-type Surroundings = Pick<SvcContext, 'terminal' | 'signal' | 'foreground'>;
+interface Surroundings extends Pick<SvcContext, 'terminal' | 'signal' | 'foreground'> {
+  version: string;
+  families: ReadonlyMap<string, Family>;
+}
 
 /** How long an interrupted command may take to say where it stopped. */
 const INTERRUPT_GRACE_MS = 1_000;
@@ -34,17 +36,19 @@ export async function runProcess(version: string): Promise<void> {
     }
   };
   process.once('SIGINT', interrupt);
-  process.exitCode = await run(process.argv.slice(2), { terminal, signal: interruption.signal, foreground }, version);
+  const { signal } = interruption;
+  const surroundings = { terminal, signal, foreground, version, families: FAMILIES };
+  process.exitCode = await run(process.argv.slice(2), surroundings);
   // An unread standard input would keep the process alive.
   stdin.destroy();
 }
 
 /** Runs one command line. Never throws: the result is the exit code. */
-async function run(argv: readonly string[], surroundings: Surroundings, version: string): Promise<number> {
+export async function run(argv: readonly string[], surroundings: Surroundings): Promise<number> {
   const { terminal, signal } = surroundings;
   let code: number;
   try {
-    code = await dispatch(argv, surroundings, version);
+    code = await dispatch(argv, surroundings);
     await terminal.flush();
   } catch (error) {
     // After an interruption all kinds of things fail: none of them is news.
@@ -54,15 +58,15 @@ async function run(argv: readonly string[], surroundings: Surroundings, version:
   return signal.aborted ? EXIT.interrupted : code;
 }
 
-async function dispatch(argv: readonly string[], surroundings: Surroundings, version: string): Promise<number> {
-  const { terminal } = surroundings;
+async function dispatch(argv: readonly string[], surroundings: Surroundings): Promise<number> {
+  const { terminal, families } = surroundings;
   const leading = readArguments(argv, LEADING);
   applyColor(leading.options, terminal);
   const helpWord = leading.words[0] === 'help';
   const [familyName] = helpWord ? leading.words.slice(1) : leading.words;
-  if (familyName === undefined) return withoutCommand(leading, terminal, version);
-  const family = FAMILIES.get(familyName);
-  if (!family) throw unknownCommand(familyName, [...FAMILIES.keys(), 'help'], 'svc --help');
+  if (familyName === undefined) return withoutCommand(leading, surroundings);
+  const family = families.get(familyName);
+  if (!family) throw unknownCommand(familyName, [...families.keys(), 'help'], 'svc --help');
   const commands = await family.load();
   const cli = Cli.from<SvcContext>([...commands], { binaryName: 'svc', enableColors: false });
   const words = helpWord ? without(argv, 'help') : argv;
@@ -84,13 +88,13 @@ async function dispatch(argv: readonly string[], surroundings: Surroundings, ver
 }
 
 /** `svc`, `svc --help`, `svc --version`. */
-async function withoutCommand(given: Arguments, terminal: Terminal, version: string): Promise<number> {
+async function withoutCommand(given: Arguments, { terminal, version, families }: Surroundings): Promise<number> {
   if (given.options.some(({ name }) => name === '--version')) {
     await terminal.out(`${version}\n`);
     return EXIT.ok;
   }
   refuseUnknown(given, LEADING);
-  return (await loadHelp(terminal)).showRoot(version, FAMILIES);
+  return (await loadHelp(terminal)).showRoot(version, families);
 }
 
 /** Says what went wrong, once; the result is the exit code. A stack trace is shown for the asking only. */

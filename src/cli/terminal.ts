@@ -38,7 +38,7 @@ export class Terminal {
       if (CLOSED.has(error.code ?? '')) this.#closed = true;
       else this.#fault ??= error;
     });
-    // Where standard error is gone there is nobody left to tell.
+    // If standard error is closed, nobody is left to report to.
     streams.stderr.on('error', () => {});
   }
 
@@ -103,7 +103,7 @@ export class Terminal {
     this.#streams.stderr.write(`${lines.join('\n')}\n`);
   }
 
-  /** A line that replaces itself; only where a person watches. */
+  /** Shows a line that replaces itself; only if standard error is a terminal. */
   progress(text: string): void {
     if (!this.errorIsTTY) return;
     this.#streams.stderr.write(`\r\u001b[K${escapeLine(text)}`);

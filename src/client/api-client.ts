@@ -57,7 +57,7 @@ export function path(strings: TemplateStringsArray, ...segments: string[]): stri
   return strings.reduce((text, fixed, index) => {
     const segment = segments[index - 1] ?? '';
     if (segment === '' || segment === '.' || segment === '..')
-      throw new ClientError(`\`${segment}\` cannot name anything`);
+      throw new ClientError(`\`${segment}\` is not a valid name`);
     return `${text}${encodeURIComponent(segment)}${fixed}`;
   });
 }
@@ -167,15 +167,15 @@ export class ApiClient {
 }
 
 function explain(code: string, message: string, address: string): [ConnectionFault, string] {
-  if (code === 'ENOTFOUND') return ['unknown-host', `there is no host of the endpoint ${address}`];
+  if (code === 'ENOTFOUND') return ['unknown-host', `unknown host in the endpoint ${address}`];
   if (code === 'ECONNREFUSED') return ['refused', `nothing listens at ${address}`];
   if (AWAY.has(code)) return ['unreachable', `cannot reach ${address}: ${message || code}`];
-  if (CUT.has(code)) return ['cut', `${address} closed the connection before it had answered`];
+  if (CUT.has(code)) return ['cut', `${address} closed the connection before it answered`];
   if (/CERT|SELF_SIGNED|TLS|SIGNATURE/.test(code)) {
     return ['untrusted', `the certificate of ${address} is not trusted: ${message}`];
   }
   if (code.startsWith('HPE_') || code === 'EPROTO' || code.startsWith('ERR_SSL')) {
-    return ['not-http', `${address} does not answer as HTTP should: ${message}`];
+    return ['not-http', `${address} does not speak HTTP: ${message}`];
   }
   return ['other', `the call to ${address} failed: ${message || code}`];
 }

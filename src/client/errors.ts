@@ -1,3 +1,5 @@
+import type { FieldFault } from '../contract/errors.js';
+
 /** A failure that the client foresees. Its message is for people. */
 export class ClientError extends Error {
   override readonly name: string = 'ClientError';
@@ -37,11 +39,6 @@ export class ConnectionError extends ClientError {
   ) {
     super(message, options);
   }
-}
-
-interface FieldFault {
-  pointer: string;
-  reason: string;
 }
 
 /** The Error body of the service, as far as an answer carried one. */

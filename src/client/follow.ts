@@ -2,13 +2,13 @@ import { type ApiClient, isPassing, retryDelay } from './api-client.js';
 import { ApiError, ClientError } from './errors.js';
 import { linkOf, type Page, readPage } from './pages.js';
 
-/** How often to look: quickly after there was something, and more slowly the longer there is nothing. */
+/** How often to poll: quickly after there was something, more slowly the longer there is nothing. */
 const LOOK_MS = { first: 500, most: 2_000, growth: 1.3 };
 const LONGEST_WAIT_MS = 60_000;
 
 export interface Following {
   client: ApiClient;
-  /** The page behind which to go on. */
+  /** The page after which to go on. */
   from: Page;
   /** Ends after so many events. */
   limit: number;
@@ -21,8 +21,8 @@ export interface Following {
 }
 
 /**
- * Goes on behind a page of the order received, for ever: shows everything wanted that comes, once. The place is the
- * service's own cursor, so it outlives the service's restarts; it moves on only when the events before it were shown.
+ * Shows each wanted event after a page of the order received once, for ever. The position is the service's own cursor,
+ * so it survives restarts of the service; it advances only after the events before it were shown.
  */
 export async function follow(following: Following): Promise<void> {
   const { client, from, limit, wanted = () => true, show, note, stopped } = following;
@@ -41,11 +41,11 @@ export async function follow(following: Following): Promise<void> {
 
 function resumeOf(page: Page): string {
   const resume = linkOf(page, 'resume');
-  if (resume === undefined) throw new ClientError('the service sent no `resume` link: it cannot be followed');
+  if (resume === undefined) throw new ClientError('the service sent no `resume` link: the list cannot be followed');
   return resume;
 }
 
-/** Waits for a service that is away, as long as it takes. */
+/** Waits for a service that is out of reach, as long as it takes. */
 async function readPatiently(client: ApiClient, at: string, note: Following['note']): Promise<Page> {
   for (let attempt = 0; ; attempt++) {
     try {

@@ -1,5 +1,4 @@
-import { Agent as HttpAgent, request as httpRequest, type IncomingHttpHeaders, type IncomingMessage } from 'node:http';
-import { Agent as HttpsAgent, request as httpsRequest } from 'node:https';
+import type { Agent, IncomingHttpHeaders, IncomingMessage, request } from 'node:http';
 
 const IDLE_TIMEOUT_MS = 60_000;
 const LONGEST_ANSWER = 256 * 1024 * 1024;
@@ -27,38 +26,55 @@ export interface Connections {
   close(): void;
 }
 
+/** How requests of one protocol are made. */
+interface Channel {
+  agent: Agent;
+  request: typeof request;
+}
+
 /**
  * Connections that are kept open between calls. Node's own `request` rather than `fetch`: it sends a path as it is
- * given (no normalising of dots or percent signs), and TLS checks are switched off for these calls only.
+ * given (no normalising of dots or percent signs), and TLS checks are switched off for these calls only. Node's modules
+ * are loaded with the first call, so that a program starts fast.
  */
 export function openConnections(insecure: boolean): Connections {
-  const plain = new HttpAgent({ keepAlive: true });
-  const secure = new HttpsAgent({ keepAlive: true, rejectUnauthorized: !insecure });
-  const open = (exchange: Exchange, signal: AbortSignal) =>
-    openAnswer(exchange, signal, exchange.url.startsWith('https:') ? secure : plain);
+  const channels = new Map<string, Promise<Channel>>();
+  const openChannel = async (protocol: string): Promise<Channel> => {
+    if (protocol !== 'https:') {
+      const { Agent, request } = await import('node:http');
+      return { agent: new Agent({ keepAlive: true }), request };
+    }
+    const { Agent, request } = await import('node:https');
+    return { agent: new Agent({ keepAlive: true, rejectUnauthorized: !insecure }), request };
+  };
+  const open = async (exchange: Exchange, signal: AbortSignal) => {
+    const { protocol } = new URL(exchange.url);
+    const channel = channels.get(protocol) ?? openChannel(protocol);
+    channels.set(protocol, channel);
+    return openAnswer(exchange, signal, await channel);
+  };
   return {
     open,
     send: async (exchange, signal) => readAnswer(await open(exchange, signal)),
     close: () => {
-      plain.destroy();
-      secure.destroy();
+      for (const channel of channels.values()) channel.then(({ agent }) => agent.destroy());
     },
   };
 }
 
-function openAnswer(exchange: Exchange, signal: AbortSignal, agent: HttpAgent): Promise<IncomingMessage> {
+function openAnswer(exchange: Exchange, signal: AbortSignal, { agent, request }: Channel): Promise<IncomingMessage> {
   const { method, url, headers, body, idleMs = IDLE_TIMEOUT_MS } = exchange;
   const { protocol, hostname, port } = new URL(url);
   const path = url.slice(url.indexOf('/', `${protocol}//`.length));
   const options = { method, hostname: hostname.replace(/^\[|\]$/g, ''), port, path, headers, agent, signal };
   return new Promise((resolve, reject) => {
-    const request = protocol === 'https:' ? httpsRequest(options) : httpRequest(options);
-    request.setTimeout(idleMs, () => {
-      request.destroy(Object.assign(new Error(`no answer for ${idleMs / 1000} s`), { code: 'ETIMEDOUT' }));
+    const sent = request(options);
+    sent.setTimeout(idleMs, () => {
+      sent.destroy(Object.assign(new Error(`no answer for ${idleMs / 1000} s`), { code: 'ETIMEDOUT' }));
     });
-    request.on('error', reject);
-    request.on('response', resolve);
-    request.end(body);
+    sent.on('error', reject);
+    sent.on('response', resolve);
+    sent.end(body);
   });
 }
 

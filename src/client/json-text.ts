@@ -11,8 +11,8 @@ import {
 } from '../contract/json-tokens.js';
 
 /**
- * Work on JSON as text, so that what passes through keeps every digit, every key and their order. JavaScript's own
- * values would round large numbers and move keys that look like numbers. All functions take valid JSON: parse it first.
+ * Reads JSON as text, so that every digit, every key and their order survive. JavaScript's own values would round large
+ * numbers and move keys that look like numbers. All functions take valid JSON: parse it first.
  */
 export interface Member {
   name: string;
@@ -62,7 +62,7 @@ export function elements(text: string): string[] {
 export const objectText = (list: readonly Member[]): string =>
   `{${list.map(({ name, raw }) => `${JSON.stringify(name)}:${raw}`).join(',')}}`;
 
-/** The same JSON on one line: line breaks stand between values only, never within a string. */
+/** The same JSON on one line: line breaks are always between values, never within a string. */
 export const oneLine = (text: string): string => text.replaceAll(/[\r\n]+/g, ' ');
 
 /** The same JSON, one member or element a line; lines after the first are indented by `level` steps more. */

@@ -33,7 +33,7 @@ export async function readPage(client: ApiClient, at: string, options: PageOptio
 /** The path of the next page, if there is one. Throws for a `next` link that would repeat the page. */
 export function nextOf(page: Page, at: string): string | undefined {
   const next = linkOf(page, 'next');
-  if (next === at) throw new ClientError('the service sent a `next` link that leads nowhere new');
+  if (next === at) throw new ClientError('the service sent a `next` link that leads back to the same page');
   return next;
 }
 

@@ -8,13 +8,13 @@ export interface ResourceCalls {
   /** Merges the body into the resource (RFC 7396). */
   patch(ref: string, body: string, version?: number): Promise<string>;
   delete(ref: string): Promise<void>;
-  /** What a resource has besides itself. */
-  list(what: string, ref: string): Promise<string>;
-  /** An action on one resource, or without `ref` on the kind; none is done twice, however often it is sent. */
+  /** What a resource has besides itself, or without `ref` its kind. */
+  list(what: string, ref?: string): Promise<string>;
+  /** An action on one resource, or without `ref` on the kind, done once however often it is sent. */
   act(action: string, body: object, ref?: string): Promise<string>;
 }
 
-/** All are tried again where the service is busy: a merge done twice is the same, and a creation carries a key. */
+/** All are retried if the service is busy: a merge done twice is the same, and a creation carries an idempotency key. */
 export function resourceCalls(client: ApiClient, org: string, segment: string): ResourceCalls {
   const all = path`/org/${org}/${segment}`;
   const one = (ref: string) => all + path`/${ref}`;
@@ -28,7 +28,7 @@ export function resourceCalls(client: ApiClient, org: string, segment: string): 
     delete: async (ref) => {
       await call('DELETE', one(ref));
     },
-    list: (what, ref) => call('GET', `${one(ref)}/${what}`),
+    list: (what, ref) => call('GET', `${ref === undefined ? all : one(ref)}/${what}`),
     act: (action, body, ref) =>
       call('POST', `${ref === undefined ? all : one(ref)}/${action}`, {
         body: JSON.stringify(body),

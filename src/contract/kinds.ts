@@ -74,7 +74,7 @@ interface Says {
   readonly delete?: string;
 }
 
-interface Column {
+export interface Column {
   readonly header: string;
   /** The member by its path. */
   readonly member: string;

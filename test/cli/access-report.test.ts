@@ -140,7 +140,7 @@ describe('svc <kind> access-report', () => {
     expect((await report('--max', '0', '-o', 'names')).stderr).toBe('');
   });
 
-  it('--at tells how it was: at an instant, or so long ago', async () => {
+  it('--at shows the past: at a time, or so long ago', async () => {
     const { stdout } = await report('--at', annOnly);
     expect(stdout).toContain('edit    ann@example.com       direct  editors\n');
     expect(stdout).not.toContain('removers');
@@ -169,7 +169,7 @@ describe('svc <kind> access-report', () => {
     expect([code, stdout, stderr]).toEqual([2, '', expect.stringContaining(message)]);
   });
 
-  it('of what is not there ends with 1, without the permission with 4', async () => {
+  it('ends with 1 for a missing resource, with 4 without the permission', async () => {
     expect((await svc(['group', 'access-report', 'never'], { env })).code).toBe(1);
     const { key } = await done(
       new Api(service.url, org.key).post<{ key: string }>(`${of('serviceaccount').at('robot')}/-addKey`, {

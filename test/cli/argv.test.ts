@@ -61,7 +61,7 @@ describe('reading a command line', () => {
     expect(read(...typed)).toEqual(meant);
   });
 
-  it('refuses an option without its value, and a switch with a strange one', () => {
+  it('refuses an option without its value, and a switch with an invalid one', () => {
     expect(() => read('--max')).toThrow('--max needs a value');
     expect(() => read('--max', '--color')).toThrow('--max needs a value');
     expect(() => read('--max', '-k')).toThrow('--max needs a value');
@@ -69,7 +69,7 @@ describe('reading a command line', () => {
     expect(() => read('--color=constructor')).toThrow('--color is either true or false');
   });
 
-  it('marks what no option is called', () => {
+  it('marks unknown options', () => {
     const { options } = readArguments(['--maxx', '3', '-z'], SPECS);
     expect(options.map(({ name, known }) => [name, known])).toEqual([
       ['--maxx', false],

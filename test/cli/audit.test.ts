@@ -64,7 +64,7 @@ describe('svc audit', () => {
     expect(links.map(({ rel }) => rel)).toEqual(['self']);
   });
 
-  it('--page shows one page alone, as long as --page-size says', async () => {
+  it('--page shows one page of --page-size events', async () => {
     const all = await names('--resource-name', 'twice', '--max', '0');
     const page = (...args: string[]) => names('--resource-name', 'twice', ...args);
     expect(await page('--page', '2', '--page-size', '10')).toEqual(all.slice(10, 20));
@@ -166,7 +166,7 @@ describe('svc audit', () => {
     expect(received).toEqual((await names('--resource-name', 'f')).reverse());
   });
 
-  it('ends with 4 for a key that is unknown, and for a context that is not to be written', async () => {
+  it('ends with 4 for an unknown key, and for a context without write permission', async () => {
     const { code, stderr } = await audit(['list', '--token', 'svc_unknown-key-0123456789']);
     expect([code, stderr]).toEqual([4, expect.stringContaining('unauthenticated')]);
     expect(stderr).not.toContain('svc_unknown-key-0123456789');

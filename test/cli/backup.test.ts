@@ -46,7 +46,7 @@ function restore(...args: string[]): { code: number | null; stdout: string; stde
   return { code, stdout, stderr };
 }
 
-it('svc backup writes a file and its checksum, and the restore makes a data folder of it', async () => {
+it('svc backup writes a file and its checksum, and the restore turns it into a data folder', async () => {
   const query = { order: 'received', pageSize: '1000' };
   // A cursor is sealed anew each time.
   const listed = async (of: Org) => (await of.list(query)).text.replace(/&cursor=[^"]+/, '');
@@ -69,12 +69,12 @@ it('svc backup writes a file and its checksum, and the restore makes a data fold
   await again.remove();
 });
 
-it('the restore refuses in a sentence, and says how it is used', async () => {
+it('the restore explains a refusal in a sentence, and shows its usage', async () => {
   await backup();
   expect(restore()).toMatchObject({ code: 2, stderr: expect.stringContaining('usage: ') });
   expect(restore('--nope')).toMatchObject({ code: 2, stderr: expect.stringContaining('usage: ') });
   expect(restore('--help')).toMatchObject({ code: 0, stdout: expect.stringContaining('usage: ') });
-  expect(restore('--from', 'none')).toMatchObject({ code: 1, stderr: expect.stringContaining('none: is not there') });
+  expect(restore('--from', 'none')).toMatchObject({ code: 1, stderr: expect.stringContaining('none: does not exist') });
   expect(restore('--from', file).code).toBe(0);
   expect(restore('--from', file)).toMatchObject({ code: 1, stderr: expect.stringContaining('--force moves it aside') });
   expect(restore('--from', file, '--force')).toMatchObject({
@@ -88,12 +88,12 @@ it('the restore refuses in a sentence, and says how it is used', async () => {
   expect(existsSync(join(folder, 'other', 'log.db'))).toBe(false);
 });
 
-it('svc backup makes new files alone, and follows no link', async () => {
+it('svc backup only creates new files, and follows no link', async () => {
   for (const suffix of ['', '.sha256', '.part']) {
     const target = join(folder, 'target');
     symlinkSync(target, file + suffix);
     const { code, stderr } = await backup();
-    expect([code, stderr]).toEqual([1, expect.stringContaining(`${file}${suffix} is there already`)]);
+    expect([code, stderr]).toEqual([1, expect.stringContaining(`${file}${suffix} already exists`)]);
     expect(existsSync(target)).toBe(false);
     unlinkSync(file + suffix);
   }
@@ -103,7 +103,7 @@ it('svc backup makes new files alone, and follows no link', async () => {
   expect(readFileSync(file).equals(first)).toBe(true);
 });
 
-it('svc backup leaves nothing that looks whole when it is not', async () => {
+it('svc backup leaves no partial file that looks whole', async () => {
   const cut = await scriptedServer((_, response) => {
     response.writeHead(200, { 'content-length': '1000', 'x-backup-sha256': 'x' }).write('part');
     setTimeout(() => response.destroy(), 20);
@@ -112,10 +112,10 @@ it('svc backup leaves nothing that looks whole when it is not', async () => {
   const cutOff = await backup(cut.url);
   expect([cutOff.code, cutOff.stderr]).toEqual([
     1,
-    expect.stringContaining('closed the connection before it had answered'),
+    expect.stringContaining('closed the connection before it answered'),
   ]);
   const altered = await backup(other.url);
-  expect([altered.code, altered.stderr]).toEqual([1, expect.stringContaining('its SHA-256 is another')]);
+  expect([altered.code, altered.stderr]).toEqual([1, expect.stringContaining('its SHA-256 differs')]);
   expect((await backup(service.url, org.key)).code).toBe(4);
   expect(readdirSync(folder)).toEqual([]);
   file = join(folder, 'none', 'x');

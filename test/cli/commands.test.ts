@@ -3,10 +3,9 @@ import { mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { Cli, type Definition } from 'clipanion';
 import { canonical, readArguments } from '../../src/cli/args/argv.js';
-import { familyWords, findCommand, LEADING } from '../../src/cli/args/lookup.js';
-import { checkUsage, specsOf } from '../../src/cli/args/usage.js';
+import { shapeOf } from '../../src/cli/args/shape.js';
+import { checkUsage, familyWords, findCommand, LEADING, specsOf } from '../../src/cli/args/usage.js';
 import { FAMILIES } from '../../src/cli/commands/families.js';
-import { shapeOf } from '../../src/cli/completion/shape.js';
 import { Terminal } from '../../src/cli/terminal.js';
 import { temporaryFolder } from './support/svc.js';
 
@@ -62,12 +61,13 @@ function check(call: readonly string[]): void {
 }
 
 describe('every command', () => {
-  it('is listed by its family: nothing is hidden for want of a description', () => {
+  it('is listed by its family: none lacks a description', () => {
     for (const { commands, definitions } of families) expect(definitions).toHaveLength(commands.length);
   });
 
   it.each(each)('%s says what it does, and what each option is for', (_, { description, options }) => {
     expect(description?.trim()).toMatch(/^[^A-Z\s].*[^.\s]$/);
+    expect(description?.trim().length).toBeLessThanOrEqual(80);
     for (const option of options)
       expect([option.definition, option.description?.trim()]).toEqual([
         option.definition,
@@ -75,7 +75,7 @@ describe('every command', () => {
       ]);
   });
 
-  it('has its few words checked, and completed, where an option says that it takes one of a few', () => {
+  it('checks and completes the words of an option that takes one of a few', () => {
     const options = families.flatMap(({ commands }) => commands.flatMap((command) => shapeOf(command).options));
     const listing = options.filter(({ description }) => /: (?:[\w-]+, )+[\w-]+;/.test(description));
     expect(listing.length).toBeGreaterThan(0);
@@ -84,7 +84,7 @@ describe('every command', () => {
     }
   });
 
-  it.each(each)('%s has examples that it takes', (path, { examples = [] }) => {
+  it.each(each)('%s accepts its own examples', (path, { examples = [] }) => {
     expect(examples.length).toBeGreaterThan(0);
     const calls = examples.map(([label, line]) => {
       expect(label.trim()).not.toBe('');
@@ -95,7 +95,7 @@ describe('every command', () => {
     expect(calls.flat().map((call) => `svc ${call.join(' ')} `)).toContainEqual(expect.stringMatching(`^${path} `));
   });
 
-  it('is looked at by a test that can fail', () => {
+  it('fails for a wrong example', () => {
     for (const [call, message] of [
       ['svc org frobnicate', 'no command'],
       ['svc org get a b', 'unexpected word'],

@@ -47,7 +47,7 @@ async function shown(format: string, kind: string, ...items: unknown[]): Promise
 }
 
 describe('-o tf', () => {
-  it('is a resource block with what can be chosen', async () => {
+  it('is a resource block of the members that a user chooses', async () => {
     expect(await shown('tf', 'group', GROUP)).toBe(`resource "svc_group" "devs" {
   name = "devs"
   description = "who writes it"
@@ -106,7 +106,7 @@ describe('-o tf', () => {
 });
 
 describe('-o crd', () => {
-  it('is a Kubernetes document with what can be chosen', async () => {
+  it('is a Kubernetes document of the members that a user chooses', async () => {
     const { name: _name, description, tags, memberLinks, memberQuery } = GROUP;
     expect(parse(await shown('crd', 'group', GROUP))).toEqual({
       apiVersion: 'svc/v1',
@@ -143,7 +143,7 @@ describe('-o crd', () => {
     expect(names).toEqual(['ann-x-at-example.com', 'ann.x-at-example.com', 'ann-x-at-example.com-2']);
   });
 
-  it('keeps hostile strings, and shows none of them raw', async () => {
+  it('keeps hostile strings, and prints none of them raw', async () => {
     const text = await shown('crd', 'group', { name: 'x', description: HOSTILE, tags: { [HOSTILE]: HOSTILE } });
     expect(text).not.toMatch(RAW);
     expect(parse(text)).toMatchObject({ spec: { description: HOSTILE, tags: { [HOSTILE]: HOSTILE } } });

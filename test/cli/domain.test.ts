@@ -37,7 +37,7 @@ beforeAll(async () => {
 
 afterAll(() => house.close());
 
-it('is made of YAML, with large numbers digit for digit', async () => {
+it('is created from YAML, with large numbers digit for digit', async () => {
   expect(await domain('get', 'www.example.com')).toMatchObject({ description: 'the site', tags: { team: 'web' } });
   const { stdout } = await client.run(['domain', 'get', 'www.example.com', '-o', 'yaml']);
   expect(stdout).toContain('replica: 9007199254740991\n');
@@ -46,7 +46,7 @@ it('is made of YAML, with large numbers digit for digit', async () => {
   );
 });
 
-it.each(['yaml', 'yaml-slim', 'json', 'json-slim'])('is made of what get wrote, -o %s', async (format) => {
+it.each(['yaml', 'yaml-slim', 'json', 'json-slim'])('is created from what get wrote, -o %s', async (format) => {
   const file = join(temporaryFolder(), 'domain');
   writeFileSync(file, (await client.run(['domain', 'get', 'www.example.com', '-o', format])).stdout);
   const copy = await domain('create', '--file', file, '--name', `${format}.example.com`);

@@ -84,7 +84,7 @@ describe('svc group edit, when somebody else changed the group meanwhile', () =>
     expect(changesOf(served.server)).toHaveLength(1);
   });
 
-  it('does not decide without a person: the text is kept', async () => {
+  it('sends nothing without a person at the terminal, and keeps the text', async () => {
     const served = await serve({ refuse: once, newest: JSON.stringify(NEWEST) });
     const editor = scriptedEditor(CHANGE, ':');
     const result = await edit(served, editor);
@@ -96,7 +96,7 @@ describe('svc group edit, when somebody else changed the group meanwhile', () =>
     expect([editor.shown().length, changesOf(served.server).length]).toEqual([1, 1]);
   });
 
-  it('is through when the newest version has the changes already', async () => {
+  it('ends when the newest version already has the changes', async () => {
     const served = await serve({
       refuse: once,
       newest: JSON.stringify({ ...DEVS, version: 4, description: 'mine', memberLinks: [ANN, EVE], tags: {} }),
@@ -107,7 +107,7 @@ describe('svc group edit, when somebody else changed the group meanwhile', () =>
   });
 });
 
-it('a change whose answer is lost is made once', async () => {
+it('makes a change once when its answer is lost', async () => {
   let group: object = DEVS;
   const { url, seen } = await scriptedServer((request, response) => {
     if (request.method === 'GET') return answer(response, 200, group);

@@ -25,7 +25,7 @@ describe('the editor', () => {
     return { ...result, changes: changesOf(served.server), left: readdirSync(served.tmp) };
   };
 
-  it('is EDITOR, and VISUAL where that is not set or empty', async () => {
+  it('is EDITOR, or VISUAL if EDITOR is unset or empty', async () => {
     const editor = scriptedEditor(CHANGE, CHANGE, CHANGE);
     const other = scriptedEditor('exit 1');
     expect((await run({ EDITOR: editor.program, VISUAL: other.program })).changes).toMatchObject(SENT);
@@ -34,14 +34,14 @@ describe('the editor', () => {
     expect(other.shown()).toEqual([]);
   });
 
-  it('gets its options as a shell would split them', async () => {
+  it('receives its options split as a shell would', async () => {
     const { program } = scriptedEditor(CHANGE);
     const path = oddlyNamed(program);
     const quoted = `"${path.replace('$', '\\$')}" --wait ''`;
     expect((await run({ EDITOR: quoted })).changes).toMatchObject(SENT);
   });
 
-  it('is no line of a shell: nothing in it is expanded or run', async () => {
+  it('is not run by a shell: nothing in it is expanded', async () => {
     const marker = join(temporaryFolder(), 'pwned');
     for (const EDITOR of [
       `:; touch ${marker}`,

@@ -12,7 +12,7 @@ describe('a text that is refused', () => {
   const REPAIR = `sed -i 's/team: 7/team: "7"/' "$f"`;
   const once: Refuse = (_, index) => (index === 0 ? REFUSAL : undefined);
 
-  it('is shown again with the reason on top, which is taken off again', async () => {
+  it('is shown again with the reason on top, which is never sent', async () => {
     const served = await serve({ refuse: once });
     const editor = scriptedEditor(BREAK, REPAIR);
     expect((await edit(served, editor)).code).toBe(0);
@@ -25,7 +25,7 @@ describe('a text that is refused', () => {
     expect(readdirSync(served.tmp)).toEqual([]);
   });
 
-  it('is given up when it comes back unchanged, and kept', async () => {
+  it('is kept, not sent, when it comes back unchanged', async () => {
     const served = await serve({ refuse: once });
     const result = await edit(served, scriptedEditor(BREAK, ':'));
     expect([result.code, result.stdout]).toEqual([1, '']);
@@ -39,7 +39,7 @@ describe('a text that is refused', () => {
     ]);
   });
 
-  it('can be emptied, and is then not kept', async () => {
+  it('is not kept when the user empties it', async () => {
     const served = await serve({ refuse: once });
     const result = await edit(served, scriptedEditor(BREAK, ': > "$f"'));
     expect(result).toMatchObject({ code: 0, stderr: 'the text is empty: nothing was sent\n' });
@@ -66,10 +66,10 @@ describe('a text that is refused', () => {
 
   it.each([
     ['x: b: c', 'line 11: Nested mappings are not allowed'],
-    ['description: x', 'line 11: the key `description` stands twice'],
+    ['description: x', 'line 11: duplicate key `description`'],
     ['--- {}', 'the text must be one document'],
     ['x: !!python/object:os.system ls', 'line 11: Unresolved tag'],
-    ['x: &a [1]\ny: *a', 'line 12: write out what the alias *a stands for'],
+    ['x: &a [1]\ny: *a', 'line 12: replace the alias *a by its value'],
     ['x: 0x1F', 'line 11: write the number 0x1F as JSON does, or quote it'],
     ['x: .inf', 'line 11: write the number .inf'],
     ['? [a]\n: b', 'line 11: a key must be a text'],
@@ -98,7 +98,7 @@ describe('a text that is refused', () => {
     expect(changesOf(served.server)).toEqual([]);
   });
 
-  it('a program that nobody watches does not go on for ever', async () => {
+  it('stops an unattended editor that keeps failing', async () => {
     const served = await serve({ refuse: () => REFUSAL });
     const add = 'echo "x$(date +%N): 1" >> "$f"';
     const result = await edit(served, scriptedEditor(add, add, add, add, add));

@@ -60,7 +60,7 @@ describe('svc edit', () => {
     expect(after).toEqual({ ...before, description: 'replaced', version: before.version + 2, lastModified });
   });
 
-  it('removes a member that is taken out; with --replace the default comes back', async () => {
+  it('removes a deleted member; with --replace it gets its default', async () => {
     await of('group').create({ name: 'ops', description: 'who runs it', tags: { a: '1', b: '2' } });
     await edit('group', 'ops', scriptedEditor(`sed -i '/  a:/d' "$f"`));
     expect((await of('group').get('ops')).body.tags).toEqual({ b: '2' });
@@ -68,7 +68,7 @@ describe('svc edit', () => {
     expect((await of('group').get('ops')).body.description).toBe('ops');
   });
 
-  it('shows each fault that the service finds, and goes on when they are corrected', async () => {
+  it('shows each fault that the service finds, and continues when they are corrected', async () => {
     const editor = scriptedEditor(
       `printf 'colour: blue\\n' >> "$f"; sed -i 's/^description:.*/description: 7/' "$f"`,
       `sed -i '/colour/d; s/^description:.*/description: seven/' "$f"`,
@@ -92,7 +92,7 @@ describe('svc edit', () => {
     expect((await of('group').get('qa')).body).toEqual(before);
   });
 
-  it('loses no member that somebody else adds meanwhile', async () => {
+  it('keeps a member that somebody else adds meanwhile', async () => {
     const link = (name: string) => `/org/${org.name}/serviceaccount/${name}`;
     for (const name of ['one', 'two']) await of('serviceaccount').create({ name });
     await of('group').create({ name: 'both', memberLinks: [link('ci')] });
@@ -104,7 +104,7 @@ describe('svc edit', () => {
     expect((await of('group').get('both')).body.memberLinks).toEqual([link('ci'), link('one')]);
   });
 
-  it('of what is not there shows no editor', async () => {
+  it('does not open the editor for a missing resource', async () => {
     const editor = scriptedEditor(':');
     const { code, stderr } = await edit('group', 'none', editor);
     expect([code, stderr, editor.shown()]).toEqual([1, expect.stringContaining('not_found'), []]);

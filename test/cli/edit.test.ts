@@ -8,7 +8,7 @@ import { closeServers } from './support/scripted-server.js';
 afterEach(closeServers);
 
 describe('svc group edit', () => {
-  it('shows what can be edited as YAML, in a file that nobody else can read and that is gone afterwards', async () => {
+  it('shows the editable members as YAML, in a private file that is removed afterwards', async () => {
     const served = await serve();
     const editor = scriptedEditor(`stat -c '%a %F' "$f" "$(dirname "$f")" > '${served.tmp}/modes'`);
     const { code, stdout, stderr } = await edit(served, editor);
@@ -20,7 +20,7 @@ describe('svc group edit', () => {
     expect(readdirSync(served.tmp)).toEqual(['modes']);
   });
 
-  it('sends what was changed, for the version that was read', async () => {
+  it('sends the changed members, for the version that was read', async () => {
     const served = await serve();
     const result = await edit(
       served,
@@ -45,7 +45,7 @@ describe('svc group edit', () => {
     expect(readdirSync(served.tmp)).toEqual([]);
   });
 
-  it.each(['--replace', '-r'])('%s sends the text as it stands', async (option) => {
+  it.each(['--replace', '-r'])('%s sends the whole text', async (option) => {
     const served = await serve();
     const { code } = await edit(served, scriptedEditor(`sed -i '/tags/,/tier/d' "$f"`), option);
     const { name, description, memberLinks } = DEVS;
@@ -74,7 +74,7 @@ describe('svc group edit', () => {
     expect(readdirSync(served.tmp)).toEqual([]);
   });
 
-  it('takes a member without a value for one that is removed', async () => {
+  it('removes a member without a value', async () => {
     const served = await serve();
     await edit(served, scriptedEditor(`sed -i 's/who writes it//' "$f"`));
     expect(changesOf(served.server)).toMatchObject([{ body: { description: null } }]);
@@ -169,7 +169,7 @@ describe('a text that cannot be sent is kept', () => {
     expect(changesOf(served.server)).toEqual([]);
   });
 
-  it('but not when the editor removed it', async () => {
+  it('is not kept when the editor removed it', async () => {
     const served = await serve();
     const result = await edit(served, scriptedEditor('rm "$f"'));
     expect([result.code, result.stderr]).toEqual([1, expect.stringMatching(/^error: the editor left no file/)]);

@@ -57,7 +57,7 @@ const changes = async (kind: string, ref: string, ...args: string[]): Promise<st
   untimed((await log(kind, ref, ...args)).stdout).map((line) => line.replace(/^(\S+ +){4}/, ''));
 
 describe('svc <kind> eventlog', () => {
-  it('is a line an event, newest first: when, what, the result, who, from where, and what changed', async () => {
+  it('shows a line an event, newest first: when, what, the result, who, from where, and what changed', async () => {
     await done(of('group').create({ name: 'crew', tags: { team: 'x' } }));
     await done(of('group').patch('crew', { description: 'the crew', tags: { team: 'y' } }));
     const { code, stdout, stderr } = await log('group', 'crew');
@@ -92,7 +92,7 @@ describe('svc <kind> eventlog', () => {
     ]);
   });
 
-  it('names what changed within bindings and specifications, and not the rest of them', async () => {
+  it('names only the changed parts of bindings and specifications', async () => {
     const rule = (permissions: string[], ...principalLinks: string[]) => ({ permissions, principalLinks });
     const [crew, admin] = [link('group', 'viewers'), link('serviceaccount', 'admin')];
     await done(
@@ -122,7 +122,7 @@ describe('svc <kind> eventlog', () => {
     ]);
   });
 
-  it('tells of the keys of a service account, and which', async () => {
+  it('shows the keys of a service account by their identifiers', async () => {
     await done(of('serviceaccount').create({ name: 'robot' }));
     const add = { description: 'for the build' };
     const { id } = await done(org.api.post<{ id: string }>(`${of('serviceaccount').at('robot')}/-addKey`, add));
@@ -134,13 +134,13 @@ describe('svc <kind> eventlog', () => {
     ]);
   });
 
-  it('is there after the resource was deleted, by its name and by its identifier', async () => {
+  it('survives the deletion of the resource, by its name and by its identifier', async () => {
     const { id } = await done(of('group').create({ name: 'crew', tags: { team: 'x' } }));
     await of('group').delete('crew');
     for (const ref of ['crew', id]) expect(await changes('group', ref)).toEqual(['-tags.team=x', '+tags.team=x']);
   });
 
-  it('of what never was ends with 1, without a permission with 4', async () => {
+  it('ends with 1 for a resource that never existed, with 4 without a permission', async () => {
     const never = await log('group', 'never');
     expect([never.code, never.stdout, never.stderr]).toEqual([1, '', expect.stringContaining('not_found')]);
     expect((await log('group', '..')).code).toBe(1);
@@ -196,10 +196,10 @@ describe('svc <kind> eventlog', () => {
   it.each([
     [['--since', 'yesterday'], '--since is a span such as 7d, or an ISO 8601 instant'],
     [['--until', '2024-99'], '--until is an ISO 8601 instant'],
-    [['--diff', '-o', 'json'], '--diff goes with --output text'],
-    [['--last', '3'], '--last goes with --follow'],
+    [['--diff', '-o', 'json'], '--diff needs --output text'],
+    [['--last', '3'], '--last needs --follow'],
     [['-f', '--last', '1001'], '--last is a whole number from 0 to 1000'],
-    [['-f', '--until', '1h'], '--follow has no end'],
+    [['-f', '--until', '1h'], '--until cannot be combined with --follow'],
     [['--max', 'x'], '--max is a whole number'],
     [['-o', 'tf'], '--output tf is not available for event logs'],
     [['-o', 'crd'], '--output crd is not available for event logs'],
@@ -456,7 +456,7 @@ describe('--follow', () => {
     expect(shown(admin.stdout)).toEqual(['add-key']);
   });
 
-  it('of what is deleted already tells nothing of another who has the name', async () => {
+  it('of a deleted resource shows nothing of a later one with the same name', async () => {
     const { id } = await done(of('serviceaccount').create({ name: 'robot' }));
     await of('serviceaccount').delete('robot');
     const one = following('serviceaccount', id, '-o', 'json', '-v');

@@ -57,7 +57,7 @@ describe('svc audit export', () => {
     expect(stdout).toContain('12345678901234567890123');
   });
 
-  it('writes to a file that has its name when it is complete', async () => {
+  it('gives the file its name when it is complete', async () => {
     await org.bulk(numbered(450));
     const { code, stdout, stderr } = await exporting('--file', file);
     expect([code, stdout, stderr]).toEqual([0, '', 'exported 457\n']);
@@ -65,16 +65,16 @@ describe('svc audit export', () => {
     expect(readdirSync(join(file, '..'))).toEqual(['events.ndjson']);
   });
 
-  it('makes new files for their owner alone, and replaces none', async () => {
+  it('creates files that only their owner can read, and replaces none', async () => {
     expect((await exporting('--file', file)).code).toBe(0);
     expect(statSync(file).mode & 0o777).toBe(0o600);
     const { code, stderr } = await exporting('--file', file);
-    expect([code, stderr]).toEqual([1, expect.stringContaining(`${file} is there already; choose another name`)]);
+    expect([code, stderr]).toEqual([1, expect.stringContaining(`${file} already exists; choose another name`)]);
     const target = join(file, '..', 'target');
     symlinkSync(target, `${file}.link`);
     expect((await exporting('--file', `${file}.link`)).code).toBe(1);
     symlinkSync(target, `${file}.2.part`);
-    expect((await exporting('--file', `${file}.2`)).stderr).toContain(`${file}.2.part is there already`);
+    expect((await exporting('--file', `${file}.2`)).stderr).toContain(`${file}.2.part already exists`);
     expect((await exporting('--file', `${file}.2`, '--resume')).code).toBe(0);
     expect(lstatSync(`${file}.2`).isFile()).toBe(true);
     expect(existsSync(target)).toBe(false);
@@ -90,7 +90,7 @@ describe('svc audit export', () => {
     expect((await exporting('--context', 'none')).stdout).toBe('');
   });
 
-  it('refuses what makes no sense', async () => {
+  it('refuses options that make no sense', async () => {
     expect((await exporting('--resume')).code).toBe(2);
     expect((await exporting('-o', 'yaml')).code).toBe(2);
     const { code, stderr } = await exporting('--file', join(file, 'x'));
@@ -139,7 +139,7 @@ describe('an export that breaks off', () => {
     expect(readdirSync(join(file, '..'))).toEqual(['events.ndjson']);
   });
 
-  it('says to begin anew when the service refuses the place where it stopped', async () => {
+  it('says to start again when the service refuses its cursor', async () => {
     await org.bulk(numbered(500));
     const { url, state } = await breaking(1);
     env = { ...env, SVC_ENDPOINT: url };
@@ -158,7 +158,7 @@ describe('an export that breaks off', () => {
     expect((await exporting('--file', file)).stderr).toMatch(/^exported \d+\n$/);
   });
 
-  it('by Ctrl-C ends with 130 and can be resumed; what was written behind the noted place is cut off', async () => {
+  it('ends with 130 on Ctrl-C and can be resumed; text after the noted position is cut off', async () => {
     await org.bulk(numbered(500));
     const { url, state } = await breaking(1);
     env = { ...env, SVC_ENDPOINT: url };
@@ -174,7 +174,7 @@ describe('an export that breaks off', () => {
     expect(withoutExports(readFileSync(file, 'utf8'))).toBe(await expected());
   });
 
-  it('is not resumed with other options, and begins anew where there is nothing to go on with', async () => {
+  it('is not resumed with other options, and starts again if there is nothing to continue', async () => {
     await org.bulk(numbered(500));
     const { url, state } = await breaking(1);
     env = { ...env, SVC_ENDPOINT: url };
@@ -189,7 +189,7 @@ describe('an export that breaks off', () => {
     expect((await exporting('--file', file, '--context', 'none', '--resume')).stderr).toBe('exported 0\n');
   });
 
-  it('goes on with a plain file alone, which no link leads elsewhere', async () => {
+  it('continues only a plain file, never one behind a link', async () => {
     await org.bulk(numbered(500));
     const { url, state } = await breaking(1);
     env = { ...env, SVC_ENDPOINT: url };

@@ -29,7 +29,7 @@ beforeEach(async () => {
 afterAll(() => house.close());
 
 describe('svc group create', () => {
-  it('takes a name alone: the description is the name, and there are no members', async () => {
+  it('needs only a name: the description is the name, and there are no members', async () => {
     expect(await group('create', '--name', 'devs')).toMatchObject({
       kind: 'group',
       name: 'devs',
@@ -42,7 +42,7 @@ describe('svc group create', () => {
     expect(stdout).toMatch(/^devs {2}devs {2}\S+Z {2}links {2}default {2}-\n$/);
   });
 
-  it('takes a description under both its names, and tags', async () => {
+  it('takes a description under both option names, and tags', async () => {
     const args = ['--tag', 'a=1', '--tag', 'b=x=y'];
     expect(await group('create', '--name', 'g1', '--description', 'one', ...args)).toMatchObject({
       description: 'one',
@@ -78,7 +78,7 @@ describe('svc group create', () => {
     expect((await client.run(['group', 'get', 'g1'])).stdout).toMatch(/ {2}query {2}default {2}-\n$/);
   });
 
-  it('makes nobody a member by a match without terms', async () => {
+  it('adds no members for a match without terms', async () => {
     const { code, stderr } = await client.run(['group', 'create', '--name', 'g1', '--query-match', 'all']);
     expect([code, stderr]).toEqual([0, expect.stringContaining('the group has no query')]);
     expect(await group('get', 'g1')).not.toHaveProperty('memberQuery');
@@ -95,7 +95,7 @@ describe('svc group create', () => {
     expect([code, stderr]).toEqual([2, expect.stringContaining(message)]);
   });
 
-  it.each(['yaml', 'yaml-slim', 'json', 'json-slim'])('takes what get wrote, -o %s', async (format) => {
+  it.each(['yaml', 'yaml-slim', 'json', 'json-slim'])('accepts a file that get wrote, -o %s', async (format) => {
     await client.run(['group', 'create', '--name', 'devs', '--desc', 'd', '--tag', 'a=1', '--query-tag', 'a=1']);
     await client.run(['group', 'add-member', 'devs', '--serviceaccount', 'admin']);
     const { stdout } = await client.run(['group', 'get', 'devs', '-o', format]);
@@ -142,10 +142,13 @@ describe('members', () => {
     const added = await client.run(['group', 'add-member', 'devs', '--email', 'no@example.com']);
     expect([added.code, added.stderr]).toEqual([1, expect.stringContaining('/memberLinks/0')]);
     const removed = await client.run(['group', 'remove-member', 'devs', '--email', 'ann@example.com']);
-    expect([removed.code, removed.stderr]).toEqual([1, expect.stringContaining('error: ann@example.com is not among')]);
+    expect([removed.code, removed.stderr]).toEqual([
+      1,
+      expect.stringContaining('error: ann@example.com is not a linked member'),
+    ]);
   });
 
-  it.each(['add-member', 'remove-member'])('%s needs to know whom', async (verb) => {
+  it.each(['add-member', 'remove-member'])('%s needs a member', async (verb) => {
     expect((await client.run(['group', verb, 'devs'])).code).toBe(2);
   });
 
@@ -165,7 +168,7 @@ describe('members', () => {
     }
   });
 
-  it('lose nothing when two add at once', async () => {
+  it('are all kept when two clients add at once', async () => {
     await Promise.all([
       client.run(['group', 'add-member', 'devs', '--email', 'ann@example.com']),
       client.run(['group', 'add-member', 'devs', '--serviceaccount', 'admin']),
@@ -216,7 +219,7 @@ it('svc group query finds groups by property, tag and member', async () => {
   expect(await found('--match', 'none', '--prop', 'origin=builtin')).toEqual(['devs']);
 });
 
-it('svc group delete deletes all it may', async () => {
+it('svc group delete deletes all groups that it may', async () => {
   await client.run(['group', 'create', '--name', 'devs']);
   const { code, stderr } = await client.run(['group', 'delete', 'superusers', 'devs']);
   expect([code, stderr]).toEqual([

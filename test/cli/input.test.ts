@@ -45,12 +45,12 @@ const BOMB = [
 ].join('\n');
 
 it.each([
-  ['aliases', BOMB, 'write out what the alias *a stands for'],
+  ['aliases', BOMB, 'replace the alias *a by its value'],
   ['an alias as a key', 'a: &a x\n*a : y\n', 'a key must be a text'],
   ['a number that is none in JSON', 'a: 0x1F\n', 'line 1: write the number 0x1F'],
   ['an octal number', 'a: 1\nb: 0o17\n', 'line 2: write the number 0o17'],
   ['infinity', 'a: .inf\n', 'write the number .inf'],
-  ['a key that stands twice', 'a: 1\nb: 2\na: 3\n', 'line 3: the key `a` stands twice'],
+  ['a duplicate key', 'a: 1\nb: 2\na: 3\n', 'line 3: duplicate key `a`'],
   ['a key that is no text', '? [x]\n: y\n', 'a key must be a text'],
   ['two documents', 'a: 1\n---\nb: 2\n', 'must be one document'],
   ['an unknown tag', 'a: !thing x\n', 'Unresolved tag'],
@@ -68,7 +68,7 @@ it.each([
   [
     'thirty thousand keys, one twice',
     `${Array.from({ length: 30_000 }, (_, i) => `k${i}: 1`).join('\n')}\nk7: 2`,
-    'stands twice',
+    'duplicate key',
   ],
 ])('%s is refused, quickly and before anything is sent', async (_what, input, message) => {
   const begun = performance.now();
@@ -80,7 +80,7 @@ it.each([
   expect(server.seen).toEqual([]);
 });
 
-it('a file is read by its name, and one that cannot be read is told by it', async () => {
+it('reads a file, and names one that it cannot read', async () => {
   const file = join(temporaryFolder(), 'patch.yaml');
   writeFileSync(file, 'description: d\n');
   const env = { SVC_ENDPOINT: server.url, SVC_ORG: 'acme', SVC_TOKEN: 'token' };

@@ -131,7 +131,7 @@ function listening(service: ChildProcess): Promise<string> {
   });
 }
 
-it('does without the dependencies of the server', async () => {
+it('needs no dependency of the server', async () => {
   const modules = join(prefix, 'lib/node_modules/control-service/node_modules');
   const needed = new Set(await closure(modules, OF_THE_CLIENT));
   for (const name of await packagesIn(modules)) {

@@ -25,12 +25,12 @@ beforeEach(async () => {
 
 afterAll(() => house.close());
 
-it('is accepted by the command of the letter; the answer holds a key that works', async () => {
+it('is accepted by the command in the letter; the answer holds a working key', async () => {
   const { id, code } = await invited();
   const { text } = house.mailbox.mails.at(-1) ?? { text: '' };
   const [, command = ''] = /\n {2}svc invitation accept (\S+ --code \S+) /.exec(text) ?? [];
   const accepted = await guest([...command.split(' '), '--name', 'Eve E.', '-o', 'json']);
-  expect([accepted.code, accepted.stderr]).toEqual([0, expect.stringContaining('shown this once')]);
+  expect([accepted.code, accepted.stderr]).toEqual([0, expect.stringContaining('shown only once')]);
   const { email, name, key } = JSON.parse(accepted.stdout) as Record<string, string>;
   expect([email, name]).toEqual([EMAIL, 'Eve E.']);
   expect((await client.run(['org', 'get', '--token', key ?? ''])).code).toBe(0);
@@ -47,7 +47,7 @@ it.each([
   expect(accepted.stdout).toMatch(/ {2}Eve E\. {2}eve@example\.com {2}[\s\S]*\nkey: svc_\S+\n$/);
 });
 
-it('a wrong code is refused, and never shown', async () => {
+it('refuses a wrong code, and never shows it', async () => {
   const { id } = await invited();
   const args = [`${client.org.name}/${id}`, '--code', 'wrong-code-1', '--name', 'Eve', '--debug'];
   const { code, stdout, stderr } = await guest(args);

@@ -20,11 +20,11 @@ describe('JSON as text', () => {
     expect(elements('[ ]')).toEqual([]);
   });
 
-  it('takes the last of members of one name, as JSON.parse does', () => {
+  it('takes the last of duplicate members, as JSON.parse does', () => {
     expect(member('{"a":1,"a":2}', 'a')).toBe('2');
   });
 
-  it('lays JSON out as JSON.stringify does, where that loses nothing', () => {
+  it('formats JSON as JSON.stringify does, if that loses nothing', () => {
     for (const value of [{}, [], { a: [1, { b: [] }], c: { d: 'x,y:{}' } }, 'text', 7, null]) {
       expect(pretty(JSON.stringify(value))).toBe(JSON.stringify(value, null, 2));
     }

@@ -39,7 +39,7 @@ const spoil = (...changes: string[]) =>
 const FORGED = "UPDATE auditevent SET id = 'a\u001b[31mb' WHERE f_resourceName = 'n7'";
 
 describe('svc rebuild', () => {
-  it('waits for the end and shows what became of it', async () => {
+  it('waits for the end and shows the report', async () => {
     const { code, stdout, stderr } = await run(['rebuild']);
     expect([code, stderr]).toEqual([0, '']);
     // Generation, records, unreadable, compared, missing, altered, extra.
@@ -49,7 +49,7 @@ describe('svc rebuild', () => {
     expect(Number(compared)).toBeGreaterThanOrEqual(313);
   });
 
-  it('names what the generation before had otherwise, with nothing that steers a terminal', async () => {
+  it('names what the old generation had otherwise, without control characters', async () => {
     await spoil(FORGED, "DELETE FROM auditevent WHERE f_resourceName = 'n8'");
     const { code, stdout } = await run(['rebuild']);
     const [summary, empty, ...rows] = stdout.trimEnd().split('\n');
@@ -123,7 +123,7 @@ describe('svc reconcile', () => {
 
   it.each([
     [['--topic', 'audit.dead'], '--topic is audit or control'],
-    [['--from', '3'], '--from goes with --topic'],
+    [['--from', '3'], '--from needs --topic'],
     [['--topic', 'audit', '--to', '-1'], '--to is a whole number from 0'],
     [['-o', 'names'], '--output names is not available for a reconciliation'],
     [['now'], 'unexpected word `now`'],
@@ -134,7 +134,7 @@ describe('svc reconcile', () => {
 });
 
 describe.each([['rebuild'], ['reconcile']])('svc %s', (command) => {
-  it('says why it did not end well', async () => {
+  it('says why it failed', async () => {
     const failing = await scriptedServer((request, response) =>
       answer(response, request.method === 'POST' ? 202 : 200, {
         id: 'x',
@@ -148,7 +148,7 @@ describe.each([['rebuild'], ['reconcile']])('svc %s', (command) => {
       answer(response, 200, request.method === 'POST' ? { id: 'x', state: 'running' } : { state: 'idle' }),
     );
     const lost = await run([command], other.url);
-    expect([lost.code, lost.stderr]).toEqual([1, expect.stringContaining('knows nothing of this')]);
+    expect([lost.code, lost.stderr]).toEqual([1, expect.stringContaining('does not know this')]);
     const busy = await scriptedServer((_, response) =>
       answer(response, 409, { status: 409, code: 'conflict', message: 'a rebuild is running' }),
     );
@@ -159,7 +159,7 @@ describe.each([['rebuild'], ['reconcile']])('svc %s', (command) => {
     expect((await run([command], service.url, org.key)).code).toBe(4);
   });
 
-  it('leaves the work to go on when it is interrupted', async () => {
+  it('lets the service finish when it is interrupted', async () => {
     const { url } = await scriptedServer((_, response) => answer(response, 200, { id: 'x', state: 'running' }));
     const running = startSvc([command, '--verbose'], { env: env(url) });
     await running.until(({ stderr }) => stderr.includes('GET'));
@@ -187,7 +187,7 @@ describe('svc dead-letter', () => {
     }),
   );
 
-  it('lists them, with nothing that steers a terminal', async () => {
+  it('lists them without control characters', async () => {
     const { code, stdout } = await run(['dead-letter', 'list', '--ts', 'iso']);
     const rows = stdout.split('\n').filter(Boolean);
     expect([code, rows.length]).toEqual([0, 3]);
@@ -197,7 +197,7 @@ describe('svc dead-letter', () => {
     expect((await run(['dead-letter', 'list', '-o', 'names', '--max', '2'])).stdout).toBe(`${place(0)}\n${place(1)}\n`);
   });
 
-  it('shows them as the service has them', async () => {
+  it('shows them as the service sends them', async () => {
     const { stdout } = await run(['dead-letter', 'list', '--raw', '--max', '2', '-o', 'json']);
     const list = JSON.parse(stdout) as { kind: string; items: { value: string }[]; links: { rel: string }[] };
     expect(list).toMatchObject({ kind: 'list', itemKind: 'deadletter' });
@@ -229,7 +229,7 @@ describe('svc dead-letter', () => {
   it.each([
     [['replay'], 'give either the places of letters, or --all'],
     [['replay', 'audit/0/1', '--all'], 'give either the places of letters, or --all'],
-    [['replay', '--all', '--force'], '--force goes with places'],
+    [['replay', '--all', '--force'], '--force needs places'],
     [['list', '-o', 'tf'], '--output tf is not available for dead letters'],
   ])('%j is a fault of usage', async (args, message) => {
     const { code, stderr } = await run(['dead-letter', ...args]);

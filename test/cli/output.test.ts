@@ -38,7 +38,7 @@ const servePages = (...pages: unknown[][]) =>
 
 afterEach(closeServers);
 
-describe('control characters never leave as such', () => {
+describe('control characters are never written raw', () => {
   it.each(['text', 'json', 'yaml', 'json-slim', 'yaml-slim', 'names'])('list and get, -o %s', async (format) => {
     const env = await serve(({ url }, response) =>
       answer(
@@ -57,7 +57,7 @@ describe('control characters never leave as such', () => {
     }
   });
 
-  it('and yet JSON and YAML mean the same values', async () => {
+  it('JSON and YAML still have the same values', async () => {
     const env = await servePages([HOSTILE_EVENT]);
     const json = await svc(['audit', 'list', '-o', 'json'], { env });
     const yaml = await svc(['audit', 'list', '-o', 'yaml'], { env });
@@ -65,7 +65,7 @@ describe('control characters never leave as such', () => {
     expect(parse(yaml.stdout)).toEqual(page([HOSTILE_EVENT]));
   });
 
-  it('nor in errors and --debug', async () => {
+  it('errors and --debug escape them, too', async () => {
     const env = await serve((_, response) =>
       answer(response, 400, { status: 400, message: HOSTILE, code: HOSTILE, id: HOSTILE }),
     );
@@ -101,7 +101,7 @@ describe('text', () => {
     );
   });
 
-  it('marks a subject that is not the publisher, in front, and names the publisher', async () => {
+  it('marks a subject that is not the publisher, and names the publisher', async () => {
     const by = (link: string | undefined, subject: unknown, keyId = 'k') => ({
       id: 'id',
       context: { publisher: { link, keyId } },
@@ -195,7 +195,7 @@ describe('several pages', () => {
     expect(parse(await read('-o', 'yaml'))).toEqual(whole);
   });
 
-  it('one page is shown with all its links', async () => {
+  it('one page keeps all its links', async () => {
     expect(JSON.parse(await read('-o', 'json', '--max', '2'))).toEqual(
       page(pages[0] ?? [], '/audit/org/acme?cursor=1'),
     );
@@ -223,7 +223,7 @@ describe('several pages', () => {
   });
 });
 
-it('numbers and keys pass digit for digit and in their order', async () => {
+it('numbers keep their digits and keys their order', async () => {
   const item = '{"id":"a","action":{"data":{"2":12345678901234567890123,"1":1.10,"x":1e400,"__proto__":{"y":1}}}}';
   const env = await serve((_, response) => answer(response, 200, JSON.stringify(page(['@'])).replace('"@"', item)));
   const { stdout } = await svc(['audit', 'list', '-o', 'json'], { env });
@@ -237,7 +237,7 @@ it('numbers and keys pass digit for digit and in their order', async () => {
 describe('a reader that goes away', () => {
   const many = Array.from({ length: 2000 }, (_, index) => ({ id: `id-${index}`, resource: { name: 'x'.repeat(100) } }));
 
-  it.each(['text', 'json', 'yaml', 'names'])('is no error, -o %s, and no more pages are asked for', async (format) => {
+  it.each(['text', 'json', 'yaml', 'names'])('is no error, -o %s, and no more pages are read', async (format) => {
     const env = await serve((_, response, index) =>
       answer(response, 200, page(many, `/audit/org/acme?cursor=${index}`)),
     );
@@ -246,7 +246,7 @@ describe('a reader that goes away', () => {
     expect(server?.seen.length).toBeLessThan(20);
   });
 
-  it('a disk that is full is one', async () => {
+  it('a full disk is an error', async () => {
     const env = await servePages([{ id: 'a' }]);
     const child = spawn('sh', ['-c', `'${NODE}' '${MAIN}' audit list > /dev/full`], {
       env: { PATH: process.env.PATH ?? '', ...env },

@@ -1,6 +1,5 @@
 import { createHash } from 'node:crypto';
-import { type Fault, type Item, readItems } from '../../src/cli/publish/items.js';
-import { Occurrences } from '../../src/cli/publish/occurrences.js';
+import { type Fault, type Item, Occurrences, readItems } from '../../src/cli/publish/items.js';
 import { LARGEST_PIECE, readPieces } from '../../src/cli/publish/pieces.js';
 
 async function* inChunks(text: string | Buffer, size: number): AsyncGenerator<Buffer> {
@@ -47,7 +46,7 @@ describe('the events of a file', () => {
     ]);
   });
 
-  it('nothing in an empty file or array', async () => {
+  it('an empty file or array has none', async () => {
     expect(await read('')).toEqual([]);
     expect(await read(' \n ')).toEqual([]);
     expect(await read('[ ]\n')).toEqual([]);
@@ -59,7 +58,7 @@ describe('the events of a file', () => {
       [1, '{"a":1}'],
       [2, 'an element is missing before this comma or bracket'],
       [2, '{"b":1}'],
-      [3, 'there is text behind the end of the array'],
+      [3, 'there is text after the end of the array'],
     ]);
     expect(shown(await read('[{"a":1},\n{"b":'))).toEqual([
       [1, '{"a":1}'],
@@ -68,7 +67,7 @@ describe('the events of a file', () => {
     expect(shown(await read(Buffer.from([0x22, 0xff, 0x22, 0x0a])))).toEqual([[1, 'not UTF-8']]);
   });
 
-  it('passes over a line that is too large without keeping it', async () => {
+  it('skips a line that is too large without keeping it in memory', async () => {
     const large = `{"a":"${'x'.repeat(LARGEST_PIECE)}"}`;
     expect(shown(await read(`${large}\n{"b":1}\n`, 65_536))).toEqual([
       [1, 'larger than 4 MiB'],
@@ -80,12 +79,12 @@ describe('the events of a file', () => {
     ]);
   });
 
-  it('keeps equal lines apart, by the SHA-256 of their bytes and a number', async () => {
+  it('distinguishes equal lines by the SHA-256 of their bytes and a number', async () => {
     const items = (await read('{"a":1}\n{"b":1}\n{"a":1}\r\n')) as Item[];
     expect(items.map(({ key }) => key)).toEqual([`${sha('{"a":1}')}-1`, `${sha('{"b":1}')}-1`, `${sha('{"a":1}')}-2`]);
   });
 
-  it('leaves an event alone that has a member `event` beside its resource', async () => {
+  it('does not unwrap an event that has both `event` and `resource`', async () => {
     const text = '{"resource":{"name":"x"},"event":{}}';
     expect(shown(await read(text))).toEqual([[1, text]]);
   });

@@ -68,7 +68,7 @@ describe('bindings', () => {
     expect((await policy('add-binding', 'p1', '--binding', 'manage=group/devs')).bindings).toHaveLength(3);
   });
 
-  it('are removed, and all else stays granted', async () => {
+  it('are removed; everything else stays granted', async () => {
     const { bindings } = await policy('remove-binding', 'p1', '--binding', 'edit=a+B@example.com');
     expect(bindings).toEqual([
       { permissions: ['view', 'edit'], principalLinks: [link('group', 'devs')] },
@@ -79,12 +79,12 @@ describe('bindings', () => {
     expect(left.bindings).toHaveLength(2);
   });
 
-  it('that are not there cannot be removed', async () => {
+  it('cannot be removed if they do not exist', async () => {
     const { code, stderr } = await client.run(['policy', 'remove-binding', 'p1', '--binding', 'delete=group/devs']);
     expect([code, stderr]).toEqual([1, expect.stringContaining('p1 does not grant delete to group/devs')]);
   });
 
-  it('lose nothing when two add at once', async () => {
+  it('are all kept when two clients add at once', async () => {
     await Promise.all(
       ['view=group/superusers', 'edit=group/superusers', 'delete=group/superusers'].map((binding) =>
         client.run(['policy', 'add-binding', 'p1', '--binding', binding]),
@@ -94,7 +94,7 @@ describe('bindings', () => {
     expect(links.filter((one) => one === link('group', 'superusers'))).toHaveLength(3);
   });
 
-  it('are copied by clone, and by a file that get wrote', async () => {
+  it('are copied by clone, and by create from a file that get wrote', async () => {
     const { bindings } = await policy('get', 'p1');
     expect(await policy('clone', 'p1', '--name', 'p2')).toMatchObject({ target: 'all', targetKind: 'group', bindings });
     const input = (await client.run(['policy', 'get', 'p1', '-o', 'yaml'])).stdout;

@@ -31,7 +31,7 @@ describe('the profile file', () => {
     expect(readdirSync(dir)).toEqual(['profiles.json']);
   });
 
-  it('gets its mode back when it was opened to others', async () => {
+  it('restores its mode after it was opened to others', async () => {
     const { file, env } = setUp();
     await svc(['profile', 'create', 'a'], { env });
     chmodSync(file, 0o644);
@@ -39,13 +39,13 @@ describe('the profile file', () => {
     expect(mode(file)).toBe('600');
   });
 
-  it('lies in XDG_CONFIG_HOME', async () => {
+  it('is in XDG_CONFIG_HOME', async () => {
     const { home } = setUp();
     await svc(['profile', 'create', 'a'], { env: { SVC_CONFIG_DIR: '', XDG_CONFIG_HOME: home } });
     expect(existsSync(join(home, 'svc', 'profiles.json'))).toBe(true);
   });
 
-  it('keeps all of many changes made at once', async () => {
+  it('keeps all of many concurrent changes', async () => {
     const { dir, env } = setUp();
     const names = ['a', 'b', 'c', 'd', 'e', 'f'];
     const codes = await Promise.all(names.map(async (name) => (await svc(['profile', 'create', name], { env })).code));
@@ -55,12 +55,12 @@ describe('the profile file', () => {
     expect(readdirSync(dir)).toEqual(['profiles.json']);
   });
 
-  it('is left as it was by a change that fails', async () => {
+  it('stays unchanged when a change fails', async () => {
     const { file, env } = setUp();
     await svc(['profile', 'create', 'a'], { env });
     const before = readFileSync(file, 'utf8');
     const { code, stderr } = await svc(['profile', 'create', 'a', '--org', 'x'], { env });
-    expect([code, stderr]).toEqual([1, expect.stringContaining('there is a profile `a` already')]);
+    expect([code, stderr]).toEqual([1, expect.stringContaining('profile `a` already exists')]);
     expect(readFileSync(file, 'utf8')).toBe(before);
   });
 
@@ -82,7 +82,7 @@ describe('the profile file', () => {
     },
   );
 
-  it('stays a link where it is one, and outlives a lock whose owner died', async () => {
+  it('stays a symbolic link, and survives a lock whose owner died', async () => {
     const { dir, file, home, env } = setUp();
     mkdirSync(dir);
     const target = join(home, 'elsewhere.json');
@@ -113,14 +113,14 @@ describe('profile commands', () => {
     expect((await svc(['profile', 'get'], { env })).stdout).toBe('');
   });
 
-  it('a name that objects have anyway is a name like any other', async () => {
+  it('a name such as `constructor` is a name like any other', async () => {
     const { env } = setUp();
     expect((await svc(['profile', 'get', 'constructor'], { env })).code).toBe(1);
     expect((await svc(['profile', 'create', 'constructor'], { env })).code).toBe(0);
     expect((await svc(['profile', 'get', 'constructor', '-o', 'names'], { env })).stdout).toBe('constructor\n');
   });
 
-  it('token prints the key; nothing else ever does', async () => {
+  it('only `token` prints the key', async () => {
     const { env } = setUp();
     const outputs = [await svc(['login', '--profile', 'p', '-o', 'names'], { env, input: `${KEY}\n` })];
     for (const format of ['text', 'json', 'yaml', 'names']) {
@@ -151,7 +151,7 @@ describe('login', () => {
     expect(existsSync(join(dir, 'profiles.json'))).toBe(false);
   });
 
-  it('keeps what the profile remembers beside the key', async () => {
+  it('keeps the other settings of the profile', async () => {
     const { file, env } = setUp();
     await svc(['login', '--org', 'acme', '--endpoint', 'http://127.0.0.1:1'], { env, input: KEY });
     await svc(['login'], { env, input: `${KEY}2\n` });

@@ -44,7 +44,7 @@ describe('svc audit publish', () => {
     expect(request?.body).toBe(`{"idempotencyKey":"${key}","event":${event}}\n`);
   });
 
-  it('in requests of at most 500 events and 4 MiB', async () => {
+  it('sends requests of at most 500 events and 4 MiB', async () => {
     const env = await serve(acceptBulk);
     await svc(['audit', 'publish', '-f', '-', '--async', '--context', 'a.b'], { env, input: lines(1201) });
     expect(server?.seen.map((request) => keys(request).length)).toEqual([500, 500, 201]);
@@ -57,7 +57,7 @@ describe('svc audit publish', () => {
     expect(server?.seen.slice(3).map((request) => keys(request).length)).toEqual([4, 4, 1]);
   });
 
-  it('a service that is busy or gone for a moment gets the same events again', async () => {
+  it('sends the same events again after a service was busy or gone', async () => {
     const env = await serve((request, response, index) => {
       if (index === 0) return answer(response, 503, { status: 503, message: 'busy' }, { 'retry-after': '0' });
       if (index === 1) return answer(response, 429, { status: 429, message: 'slow' }, { 'retry-after': '0' });
@@ -69,7 +69,7 @@ describe('svc audit publish', () => {
     expect(new Set(server?.seen.map(({ body }) => body)).size).toBe(1);
   });
 
-  it('gives up in the end', async () => {
+  it('gives up after its attempts', async () => {
     const env = await serve((_, response) =>
       answer(response, 503, { status: 503, message: 'busy', code: 'log_unavailable', id: 'r' }, { 'retry-after': '0' }),
     );
@@ -100,7 +100,7 @@ describe('svc audit publish', () => {
     expect(second).toEqual([first?.[1]]);
   });
 
-  it('a refusal of the whole is narrowed down to the line that it is about', async () => {
+  it('narrows a refusal down to the line that caused it', async () => {
     const env = await serve((request, response) =>
       request.body.includes('"r2"')
         ? answer(response, 400, { status: 400, message: 'what is this', code: 'malformed_json' })
@@ -125,7 +125,7 @@ describe('svc audit publish', () => {
     expect(stderr).toContain('error: no (c)');
   });
 
-  it('an answer that does not fit is a failure, not a guess', async () => {
+  it('fails for an answer that does not fit the request', async () => {
     const env = await serve((_, response) => answer(response, 200, { kind: 'bulkresult', items: [] }));
     expect((await svc(['audit', 'publish', '-f', '-'], { env, input: lines(2) })).stderr).toContain(
       'does not fit the request',
@@ -154,7 +154,7 @@ describe('svc audit publish', () => {
     expect(stderr).not.toContain('\u001b');
   });
 
-  it('one event from options, stored once under its key', async () => {
+  it('publishes one event from options, once under its key', async () => {
     const env = await serve(acceptBulk);
     const args = [
       '--resource-name',
@@ -183,7 +183,7 @@ describe('svc audit publish', () => {
     });
   });
 
-  it('an empty file is published in no time', async () => {
+  it('publishes an empty file', async () => {
     const env = await serve(acceptBulk);
     const { code, stdout } = await svc(['audit', 'publish', '-f', '-', '-o', 'yaml'], { env });
     expect([code, stdout, server?.seen.length]).toEqual([
@@ -193,13 +193,13 @@ describe('svc audit publish', () => {
     ]);
   });
 
-  it('a file that is not there is named', async () => {
+  it('names a missing file', async () => {
     const env = await serve(acceptBulk);
     const { code, stderr } = await svc(['audit', 'publish', '-f', '/nowhere/x.ndjson'], { env });
     expect([code, stderr]).toEqual([1, expect.stringContaining('cannot read /nowhere/x.ndjson')]);
   });
 
-  it('goes on when nobody reads its output any more', async () => {
+  it('continues when nobody reads its output', async () => {
     const env = await serve(acceptBulk);
     const file = join(temporaryFolder(), 'events.ndjson');
     writeFileSync(file, lines(20_000));
@@ -207,7 +207,7 @@ describe('svc audit publish', () => {
     expect([code, stderr, server?.seen.length]).toEqual([0, 'published 20000, failed 0\n', 40]);
   });
 
-  it('says where it stopped when it is interrupted', async () => {
+  it('says where it stopped when interrupted', async () => {
     const env = await serve((request, response, index) => (index < 1 ? acceptBulk(request, response) : undefined));
     const file = join(temporaryFolder(), 'events.ndjson');
     writeFileSync(file, lines(2000));

@@ -51,7 +51,7 @@ for (const file of FILES) {
 
     afterAll(() => service.remove());
 
-    it('are all in, each under an identifier of its own', () => {
+    it('are all stored, each with its own identifier', () => {
       expect(new Set(ids).size).toBe(events.length);
     });
 
@@ -73,7 +73,7 @@ for (const file of FILES) {
       }
     });
 
-    it('are not one more after the file was published a second time', async () => {
+    it('are not duplicated when the file is published again', async () => {
       expect(await publish()).toEqual(ids);
       const { items } = await api('/audit/org/acme/auditctx');
       expect(items).toContainEqual(expect.objectContaining({ name: 'real', count: events.length }));

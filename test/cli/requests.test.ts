@@ -42,7 +42,7 @@ describe('where a call goes, and as whom: flag before environment before profile
     ]);
     expect(seen(audit)).toEqual([]);
     const { code, stderr } = await run(['--profile', 'gone']);
-    expect([code, stderr]).toEqual([1, expect.stringContaining('there is: p, q')]);
+    expect([code, stderr]).toEqual([1, expect.stringContaining('existing profiles: p, q')]);
   });
 
   it('the environment, and above it the flags', async () => {
@@ -62,7 +62,7 @@ describe('where a call goes, and as whom: flag before environment before profile
   });
 });
 
-describe('what goes wrong on the way', () => {
+describe('what can go wrong', () => {
   const ask = (url: string, ...args: string[]) =>
     svc(['audit', 'list', '--org', 'acme', '--token', KEY, '--endpoint', url, ...args]);
 
@@ -98,7 +98,7 @@ describe('what goes wrong on the way', () => {
     );
   });
 
-  it('an answer that is not of the service', async () => {
+  it('explains an answer that is not from the service', async () => {
     const html = await scriptedServer((_, response) => answer(response, 200, '<html>'));
     expect((await ask(html.url)).stderr).toContain(`the answer of ${html.url} is not JSON`);
     const gateway = await scriptedServer((_, response) => answer(response, 418, '<html>'));
@@ -109,7 +109,7 @@ describe('what goes wrong on the way', () => {
     expect((await ask(moved.url)).stderr).toContain('302 Found, to http://elsewhere/');
   });
 
-  it('waits as long as the service asks, and tries again', async () => {
+  it('waits as long as the service asks, and retries', async () => {
     const busy = { status: 503, message: 'busy', code: 'log_unavailable', id: 'r' };
     const { url, seen } = await scriptedServer((_, response, index) =>
       index < 2 ? answer(response, 503, busy, { 'retry-after': '0' }) : answer(response, 200, page([{ id: 'e1' }])),
@@ -118,14 +118,14 @@ describe('what goes wrong on the way', () => {
     expect([code, stdout, seen.length]).toEqual([0, 'e1\n', 3]);
   });
 
-  it('does not wait for what asks for too long', async () => {
+  it('does not wait if the service asks for too long', async () => {
     const { url, seen } = await scriptedServer((_, response) =>
       answer(response, 429, { message: 'later', status: 429 }, { 'retry-after': '3600' }),
     );
     expect([(await ask(url)).code, seen.length]).toEqual([1, 1]);
   });
 
-  it('a connection that closes within an answer is tried again', async () => {
+  it('retries after a connection that closes within an answer', async () => {
     const { url, seen } = await scriptedServer((_, response, index) => {
       if (index > 0) return answer(response, 200, page([{ id: 'e1' }]));
       response.writeHead(200, { 'content-length': '1000' }).write('{"kind"');
@@ -144,7 +144,7 @@ describe('what goes wrong on the way', () => {
 });
 
 describe('--debug and --verbose', () => {
-  it('show what is sent and answered, never a key', async () => {
+  it('show requests and answers, never a key', async () => {
     const { url } = await scriptedServer((_, response) =>
       answer(response, 201, { kind: 'org', name: 'acme', key: `${KEY}9` }, { 'x-request-id': 'r-7' }),
     );
@@ -166,7 +166,7 @@ describe('--debug and --verbose', () => {
     expect(stderr).not.toContain(root);
   });
 
-  it('a key that a message of the service repeats is masked, too', async () => {
+  it('also mask a key in a message of the service', async () => {
     const { url } = await scriptedServer((_, response) =>
       answer(response, 400, { message: `bad key ${KEY}`, status: 400 }),
     );

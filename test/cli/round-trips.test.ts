@@ -79,7 +79,7 @@ const of = (kind: Kind) => {
 };
 
 describe.each(KINDS)('svc %s get', (kind) => {
-  it.each(DOCUMENTS)('-o %s goes through patch, and nothing is another', async (format) => {
+  it.each(DOCUMENTS)('-o %s is accepted by patch and changes nothing', async (format) => {
     const { ref, at } = of(kind);
     const before = (await at.get(ref)).body;
     const text = await live.out([kind, 'get', ref, '-o', format]);
@@ -87,7 +87,7 @@ describe.each(KINDS)('svc %s get', (kind) => {
     expect((await at.get(ref)).body).toEqual(before);
   });
 
-  it('what is changed in it, and that alone, is changed', async () => {
+  it('changes exactly what was edited in it', async () => {
     const { ref, at } = of(kind);
     const before = (await at.get(ref)).body;
     const text = await live.out([kind, 'get', ref, '-o', 'json']);
@@ -100,7 +100,7 @@ describe.each(KINDS)('svc %s get', (kind) => {
     await at.patch(ref, { description: described.description });
   });
 
-  it('-o json of before another change is refused', async () => {
+  it('-o json is refused after another change', async () => {
     const { ref, at } = of(kind);
     const text = await live.out([kind, 'get', ref, '-o', 'json']);
     await at.patch(ref, { tags: { between: 'x' } });
@@ -109,7 +109,7 @@ describe.each(KINDS)('svc %s get', (kind) => {
     await at.patch(ref, { tags: { between: null } });
   });
 
-  it('-o tf is what Terraform reads', async () => {
+  it('-o tf is valid Terraform', async () => {
     const { ref, at } = of(kind);
     const blocks = await parseTerraform(await live.out([kind, 'get', ref, '-o', 'tf']));
     const expected = wanted((await at.get(ref)).body);
@@ -118,7 +118,7 @@ describe.each(KINDS)('svc %s get', (kind) => {
     ]);
   });
 
-  it('-o crd is what Kubernetes reads', async () => {
+  it('-o crd is valid Kubernetes', async () => {
     const { ref, at } = of(kind);
     const [document, ...more] = parseAllDocuments(await live.out([kind, 'get', ref, '-o', 'crd']));
     expect([document?.errors, more]).toEqual([[], []]);
@@ -133,7 +133,7 @@ describe.each(KINDS)('svc %s get', (kind) => {
 });
 
 describe.each(['group', 'domain'] as const)('svc %s create --file', (kind) => {
-  it.each(DOCUMENTS)('makes another of what get -o %s wrote', async (format) => {
+  it.each(DOCUMENTS)('creates a second resource from what get -o %s wrote', async (format) => {
     const { ref, at } = of(kind);
     const before = (await at.get(ref)).body;
     const name = kind === 'group' ? live.name('copy') : `${live.name('copy')}.example.com`;
@@ -142,7 +142,7 @@ describe.each(['group', 'domain'] as const)('svc %s create --file', (kind) => {
     expect(wanted((await at.get(name)).body)).toEqual({ ...wanted(before), name });
   });
 
-  it('makes it again as it was, after it was deleted', async () => {
+  it('restores it after a deletion', async () => {
     const { ref, at } = of(kind);
     const before = (await at.get(ref)).body;
     const text = await live.out([kind, 'get', ref, '-o', 'yaml']);

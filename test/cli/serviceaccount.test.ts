@@ -29,7 +29,7 @@ it('gets a key, shown once, that works until it is removed', async () => {
   const { code, stdout, stderr } = await client.run([
     ...['serviceaccount', 'add-key', 'keyed', '--description', 'laptop', '--expires', '1d', '-o', 'json'],
   ]);
-  expect([code, stderr]).toEqual([0, expect.stringContaining('shown this once')]);
+  expect([code, stderr]).toEqual([0, expect.stringContaining('shown only once')]);
   const { id, key, expires } = JSON.parse(stdout) as { id: string; key: string; expires: string };
   expect(Date.parse(expires) - before).toBeGreaterThanOrEqual(86_400_000);
   expect(Date.parse(expires) - before).toBeLessThan(86_400_000 + 60_000);
@@ -40,7 +40,7 @@ it('gets a key, shown once, that works until it is removed', async () => {
   expect((await client.run(['group', 'get', '--token', key])).code).toBe(4);
 });
 
-it('shows a new key in text, and of names only its id', async () => {
+it('shows a new key in text, and only its id with -o names', async () => {
   const args = ['serviceaccount', 'add-key', 'ci', '--description', 'x', '--expires', '2999-01-01'];
   expect((await client.run(args)).stdout).toMatch(/^\S+ {2}x {2}\S+Z {2}2999-01-01T00:00:00\.000Z\nkey: svc_\S+\n$/);
   expect((await client.run([...args, '-o', 'names'])).stdout).toMatch(/^[0-9a-f-]{36}\n$/);
@@ -56,7 +56,7 @@ it.each([
   expect([code, stderr]).toEqual([2, expect.stringContaining(message)]);
 });
 
-it('is made of a file that get wrote, without keys', async () => {
+it('is created from a file that get wrote, without keys', async () => {
   await client.run(['serviceaccount', 'add-key', 'ci', '--description', 'x']);
   const input = (await client.run(['serviceaccount', 'get', 'ci', '-o', 'yaml'])).stdout;
   const made = await client.run(['serviceaccount', 'create', '-f', '-', '--name', 'copy', '-o', 'json'], { input });

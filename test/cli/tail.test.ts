@@ -55,7 +55,7 @@ describe('svc audit tail', () => {
     expect([code, stdout.trimEnd().split('\n')]).toEqual([0, await idsOf([...numbered(12).slice(3), 'old'])]);
   });
 
-  it('shows as many as -n says, of those that the filters choose', async () => {
+  it('shows the last -n events that match the filters', async () => {
     await publishAll(...numbered(5), 'web', ...numbered(5).map((name) => `m${name}`));
     const count = async (...args: string[]) => (await tail('-o', 'names', ...args)).stdout.split('\n').length - 1;
     expect(await count('-n', '3')).toBe(3);
@@ -75,7 +75,7 @@ describe('svc audit tail', () => {
 });
 
 describe('svc audit tail --follow', () => {
-  it('goes on with what comes, however old it is, one event of JSON a line, until Ctrl-C', async () => {
+  it('shows new events, however old, as one JSON event a line, until Ctrl-C', async () => {
     await publishAll('before');
     const tailing = following('-o', 'json');
     await tailing.until(({ stdout }) => shown(stdout).length === 1);
@@ -88,7 +88,7 @@ describe('svc audit tail --follow', () => {
     expect([code, shown(stdout), stderr]).toEqual([130, ['before', 'late', 'after'], '']);
   });
 
-  it('misses nothing and repeats nothing from its start on, while publishers are at work', async () => {
+  it('misses nothing and repeats nothing while publishers write', async () => {
     await publishAll('begin');
     let publishing = true;
     const writers = [0, 1, 2].map(async (writer) => {
@@ -106,7 +106,7 @@ describe('svc audit tail --follow', () => {
     expect(ids).toEqual(all.slice(-ids.length));
   });
 
-  it('survives restarts of the service: says so, goes on at the same place, misses and repeats nothing', async () => {
+  it('survives restarts of the service: reports them, continues, misses and repeats nothing', async () => {
     await publishAll('n0');
     const tailing = following('-o', 'json');
     await tailing.until(({ stdout }) => shown(stdout).length === 1);
@@ -143,7 +143,7 @@ describe('svc audit tail --follow', () => {
     expect((await yaml.ended).stdout.match(/^---$/gm)).toHaveLength(2);
   });
 
-  it('ends with what no waiting mends', async () => {
+  it('ends with an error that waiting cannot mend', async () => {
     const page = (rel: string) => ({
       kind: 'queryresult',
       itemKind: 'auditevent',

@@ -68,7 +68,7 @@ describe('help', () => {
     for (const option of ['-k, --insecure', '-v, --verbose', '-d, --debug']) expect(stdout).toContain(`  ${option}`);
   });
 
-  it('is shown wherever --help stands', async () => {
+  it('is shown wherever --help is on the line', async () => {
     const { stdout } = await svc(['--help', 'audit', 'get', 'some-id', '--max', '3']);
     expect(stdout).toContain('svc audit get <id>');
   });
@@ -79,7 +79,7 @@ describe('help', () => {
   });
 });
 
-describe('a command line that means nothing: exit code 2, said on standard error', () => {
+describe('an invalid command line: exit code 2, explained on standard error', () => {
   it.each([
     [['adit'], 'unknown command `adit`', 'did you mean `audit`?'],
     [['audit', 'lst'], 'unknown command `lst`', 'did you mean `list`?'],

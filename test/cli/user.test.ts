@@ -49,7 +49,7 @@ describe('svc user get', () => {
     expect(screen).toMatch(/^ID +FULL NAME +EMAIL +CREATED +IDENTITY PROVIDER +TAGS/);
   });
 
-  it('of one reference shows the resource, of several and of none a list', async () => {
+  it('shows the resource for one reference, a list for several or none', async () => {
     const ann = await client.json<User>('user', 'get', 'ann@example.com');
     expect(ann).toMatchObject({ kind: 'user', email: 'ann@example.com', name: 'Ann A.' });
     expect(await client.json<User>('user', 'get', ann.id)).toEqual(ann);
@@ -79,7 +79,7 @@ describe('svc user get', () => {
     expect([code, stdout]).toEqual([1, 'ann@example.com\n']);
     expect(stderr).toMatch(/error: no@example\.com: .*not_found/);
     expect(stderr).toMatch(/error: neither@example\.com: .*not_found/);
-    expect(stderr).toContain('error: ..: `..` cannot name anything');
+    expect(stderr).toContain('error: ..: `..` is not a valid name');
     expect((await client.run(['user', 'get', 'no@example.com'])).code).toBe(1);
   });
 
@@ -145,7 +145,7 @@ describe('svc user query', () => {
 });
 
 describe('svc user invite', () => {
-  it('sends each address a code, and says what became of it', async () => {
+  it('sends each address a code, and reports each result', async () => {
     const args = ['user', 'invite', '--email', 'eve@example.com', '--email', 'ann@example.com'];
     const { code, stdout, stderr } = await client.run(args);
     expect(code).toBe(1);
@@ -154,7 +154,7 @@ describe('svc user invite', () => {
     expect(house.mailbox.code('eve@example.com')).not.toBe('');
   });
 
-  it('names who was invited, and shows the answer of the service', async () => {
+  it('names the invited addresses, and shows the answer of the service', async () => {
     expect(await client.names('user', 'invite', '--email', 'eve@example.com')).toEqual(['eve@example.com']);
     const { invitations } = await client.json<{ invitations: object }>('user', 'invite', '--email', 'eve@example.com');
     expect(Object.keys(invitations)).toEqual(['eve@example.com']);
@@ -167,7 +167,7 @@ describe('svc user invite', () => {
     expect((await client.run(['user', 'invite', '--email', 'x@example.com', '--group', 'none'])).code).toBe(1);
   });
 
-  it('needs an address, and takes ten', async () => {
+  it('needs at least one address, and at most ten', async () => {
     expect((await client.run(['user', 'invite'])).stderr).toContain('--email is required');
     const many = Array.from({ length: 11 }, (_, index) => ['--email', `u${index}@example.com`]).flat();
     expect((await client.run(['user', 'invite', ...many])).code).toBe(2);
@@ -205,7 +205,7 @@ describe('svc user tag', () => {
 });
 
 describe('svc user update', () => {
-  it('sets the description and tags, whatever their texts are', async () => {
+  it('sets the description and tags to any text', async () => {
     const sets = ['description=on call = yes', 'tags.a.b/c=x=y', 'tags.-=', 'tags.d+=e'];
     const user = await client.json<User>('user', 'update', 'ann@example.com', ...sets.flatMap((set) => ['--set', set]));
     expect(user).toMatchObject({ description: 'on call = yes', tags: { 'a.b/c': 'x=y', '-': '', 'd+': 'e' } });
@@ -219,7 +219,7 @@ describe('svc user update', () => {
     },
   );
 
-  it('needs --set, and refuses to set one thing twice', async () => {
+  it('needs --set, and refuses to set a property twice', async () => {
     expect((await client.run(['user', 'update', 'ann@example.com'])).stderr).toContain('--set is required');
     const twice = ['--set', 'tags.a=1', '--set', 'tags.a=2'];
     expect((await client.run(['user', 'update', 'ann@example.com', ...twice])).code).toBe(2);
@@ -236,7 +236,7 @@ describe('svc user patch', () => {
     });
   });
 
-  it('takes what get wrote, and then its version guards it', async () => {
+  it('accepts what get wrote, and then checks its version', async () => {
     const before = (await client.run(['user', 'get', 'ann@example.com', '-o', 'yaml'])).stdout;
     expect((await patch(before.replace('name: Ann A.', 'name: Ann B.'))).code).toBe(0);
     const late = await patch(before.replace('name: Ann A.', 'name: Ann C.'));
@@ -244,7 +244,7 @@ describe('svc user patch', () => {
   });
 });
 
-it('svc user delete deletes all that are named, and says what it could not', async () => {
+it('svc user delete deletes all named users, and reports failures', async () => {
   const args = ['user', 'delete', 'ann@example.com', 'no@example.com', 'bob@example.com'];
   const { code, stdout, stderr } = await client.run(args);
   expect([code, stdout]).toEqual([1, '']);

@@ -25,7 +25,7 @@ const keyOf = (...args: string[]) =>
   client.json<Key>('user', 'add-key', 'ann@example.com', '--description', 'laptop', ...args);
 
 describe('svc whoami', () => {
-  it('shows whom the key speaks for, until when, and what it may do', async () => {
+  it('shows whom the key belongs to, when it expires, and what it may do', async () => {
     const { key, id } = await keyOf('--expires', '2099-01-01');
     const args = ['policy', 'create', '--name', 'reads', '--target-kind', 'auditctx'];
     await client.run([...args, '--target', 'all', '--binding', 'readAudit=user/ann@example.com']);

@@ -57,9 +57,9 @@ describe('YAML that is read', () => {
   });
 
   it.each([
-    ['a: &x [1]\nb: *x', 2, 'write out what the alias *x stands for'],
-    ['a: 1\nb: 2\na: 3', 3, 'the key `a` stands twice'],
-    ['a: 1\n"1": x\n1: y', 3, 'the key `1` stands twice'],
+    ['a: &x [1]\nb: *x', 2, 'replace the alias *x by its value'],
+    ['a: 1\nb: 2\na: 3', 3, 'duplicate key `a`'],
+    ['a: 1\n"1": x\n1: y', 3, 'duplicate key `1`'],
     ['a: 007', 1, 'write the number 007 as JSON does, or quote it'],
     ['a: +1', 1, 'write the number +1'],
     ['a: .nan', 1, 'write the number .nan'],

@@ -104,7 +104,7 @@ class Reader {
     this.#options.push({ name: longest(spec), value, known: true });
   }
 
-  /** The next token is the value, even `-1` or `-`; only what is an option itself needs the form `--name=value`. */
+  /** The next token is the value, even `-1` or `-`; a value that looks like an option needs the form `--name=value`. */
   #following(typed: string): string {
     const next = this.argv[this.#at];
     if (next === undefined || next.startsWith('--') || (next.startsWith('-') && this.#find(next))) {

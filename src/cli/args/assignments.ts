@@ -1,5 +1,16 @@
 import { UsageError } from '../output/failures.js';
 
+/** `KEY=VALUE` texts as a map; a value may hold further equals signs. Throws `UsageError` for any other text. */
+export function parseTags(tags: readonly string[]): Record<string, string> {
+  return Object.fromEntries(
+    tags.map((tag) => {
+      const equals = tag.indexOf('=');
+      if (equals < 1) throw new UsageError(`--tag is KEY=VALUE, not \`${tag}\``);
+      return [tag.slice(0, equals), tag.slice(equals + 1)];
+    }),
+  );
+}
+
 /** A list in a merge patch: replaced, then without some elements, then with more. */
 interface ListChange {
   $replace?: string[];
@@ -10,9 +21,9 @@ interface ListChange {
 const OPERATORS = { '=': '$replace', '-=': '$drop', '+=': '$append' } as const;
 
 /**
- * The merge patch that `--set` options amount to: `description=TEXT`, `tags.KEY=VALUE`, and where `memberLink` makes
- * links of what is written, `memberLinks=`, `memberLinks+=` and `memberLinks-=` with elements separated by commas. Throws
- * `UsageError` for what cannot be set, and for what is set twice.
+ * The merge patch of `--set` options: `description=TEXT`, `tags.KEY=VALUE`, and with `memberLink`, which turns a written
+ * member into a link, `memberLinks=`, `memberLinks+=` and `memberLinks-=` with elements separated by commas. Throws
+ * `UsageError` for a property that cannot be set, or is set twice.
  */
 export function patchOf(
   assignments: readonly string[],

@@ -14,7 +14,7 @@ export interface Choice {
 
 /**
  * An option whose value is one of a few words. Any other is a usage error that lists them; completion offers them.
- * `description` says what is chosen, and what happens without the option; the words are added.
+ * `what` describes the choice, `without` the default; the words are added to the description.
  */
 export function choice<T extends string>(
   names: string,

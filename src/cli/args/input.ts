@@ -1,11 +1,13 @@
 import { createReadStream } from 'node:fs';
 import { Interrupted } from '../../client/errors.js';
-import { isJson } from '../../client/json-text.js';
-import { CliError, EXIT } from '../output/failures.js';
+import { isJson, type Member, members } from '../../client/json-text.js';
+import type { Kind } from '../../contract/kinds.js';
+import { LIMITS } from '../../contract/limits.js';
+import { CliError, EXIT, UsageError } from '../output/failures.js';
 import type { Terminal } from '../terminal.js';
 
 /** Well beyond the largest resource that the service takes. */
-const LONGEST = 1024 * 1024;
+const LONGEST = 4 * LIMITS.bodyBytes;
 
 /**
  * The object that a file holds (of `-`, standard input), in JSON or YAML, as JSON text: numbers digit for digit. Throws
@@ -43,4 +45,20 @@ async function yamlAsJson(text: string, name: string): Promise<string> {
     if (!(error instanceof YamlFault)) throw error;
     throw new CliError(`${name}${error.line === undefined ? '' : `, line ${error.line}`}: ${error.message}`);
   }
+}
+
+/** Members that the service sets on every resource: no file that creates one can choose them. */
+const ASSIGNED = ['kind', 'id', 'version', 'created', 'lastModified', 'links', 'status'];
+
+/** The members of a resource's JSON text that its author chooses, in their order. */
+export function wanted({ assigned, shown }: Kind, resource: string): Member[] {
+  const left = new Set([...ASSIGNED, ...assigned, ...shown]);
+  return members(resource).filter(({ name }) => !left.has(name));
+}
+
+/** Throws `UsageError` for a document that says it is of another kind. */
+export function checkKind(document: string, kind: Kind): void {
+  const said = members(document).findLast(({ name }) => name === 'kind')?.raw;
+  if (said === undefined || said === JSON.stringify(kind.name)) return;
+  throw new UsageError(`the file is of kind ${said}, not "${kind.name}"`);
 }

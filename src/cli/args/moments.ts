@@ -1,3 +1,4 @@
+import { LAST_PATTERN, LIMITS } from '../../contract/limits.js';
 import { UsageError } from '../output/failures.js';
 
 const UNIT_MS: Readonly<Record<string, number>> = {
@@ -18,7 +19,7 @@ function parseDuration(option: string, span: string): number {
   return parts.reduce((sum, part) => sum + Number.parseInt(part, 10) * (UNIT_MS[part.replace(/\d+/, '')] ?? 0), 0);
 }
 
-/** The instant that lies so far back, as the service takes it. */
+/** The time so far back, in ISO 8601. */
 export function ago(option: string, span: string): string {
   const time = new Date(Date.now() - parseDuration(option, span));
   if (Number.isNaN(time.getTime()) || time.getTime() < Date.UTC(1, 0))
@@ -26,7 +27,7 @@ export function ago(option: string, span: string): string {
   return time.toISOString();
 }
 
-/** The instant that lies so far ahead. */
+/** The time so far ahead. */
 export function ahead(option: string, span: string): string {
   const time = new Date(Date.now() + parseDuration(option, span));
   if (Number.isNaN(time.getTime()) || time.getUTCFullYear() > 9999)
@@ -34,7 +35,7 @@ export function ahead(option: string, span: string): string {
   return time.toISOString();
 }
 
-/** An instant, given as one or as a span back from now. */
+/** A time, given as ISO 8601 or as a span back from now. */
 export function moment(option: string, text: string): string {
   if (/^\d+[a-z]/.test(text)) return ago(option, text);
   if (/^\d{4}-/.test(text)) return instant(option, text);
@@ -48,4 +49,11 @@ export function instant(option: string, text: string): string {
     throw new UsageError(`${option} is an ISO 8601 instant such as 2024-05-01T12:00:00Z, not \`${text}\``);
   }
   return full;
+}
+
+/** `--last` as a count. */
+export function tailCount(last = '10'): number {
+  if (!new RegExp(LAST_PATTERN).test(last))
+    throw new UsageError(`--last is a whole number from 0 to ${LIMITS.page.most}`);
+  return Number(last);
 }

@@ -1,7 +1,30 @@
-import type { Definition } from 'clipanion';
+import type { CommandClass, Definition } from 'clipanion';
+import type { Commands, SvcContext } from '../command.js';
 import { UsageError } from '../output/failures.js';
-import type { Arguments, OptionSpec } from './argv.js';
+import { type Arguments, type OptionSpec, readArguments } from './argv.js';
+import { COMMON } from './shape.js';
 import { didYouMean } from './suggest.js';
+
+/** Options that may come before the command's name; needed to find the name. */
+export const LEADING: readonly OptionSpec[] = COMMON.options;
+
+/** The words of a command line by all options of the family; if those do not fit it, by those that all commands have. */
+export function familyWords(argv: readonly string[], specs: readonly OptionSpec[]): readonly string[] {
+  try {
+    return readArguments(argv, specs).words;
+  } catch (error) {
+    if (!(error instanceof UsageError)) throw error;
+    return readArguments(argv, LEADING).words;
+  }
+}
+
+/** The command with the longest path that the words begin with. */
+export function findCommand(commands: Commands, words: readonly string[]): CommandClass<SvcContext> | undefined {
+  const fits = (path: readonly string[]) => path.every((word, index) => words[index] === word);
+  return commands
+    .filter(({ paths }) => paths?.some(fits))
+    .sort((a, b) => (b.paths?.[0]?.length ?? 0) - (a.paths?.[0]?.length ?? 0))[0];
+}
 
 /** Clipanion writes an option's definition as `-o,--output #0`: names, then a mark for each value. */
 export const specsOf = (definitions: readonly Definition[]): OptionSpec[] =>
@@ -18,7 +41,7 @@ export function refuseUnknown({ options }: Arguments, specs: readonly OptionSpec
   if (stranger) throw new UsageError(`unknown option ${stranger.name}`, didYouMean(stranger.name, names));
 }
 
-/** Throws unless the arguments fit the command: in words that name what is missing or too many. */
+/** Throws unless the arguments fit the command, naming what is missing or too many. */
 export function checkUsage(definition: Definition, given: Arguments): void {
   const see = [`see \`${definition.path} --help\``];
   refuseUnknown(given, specsOf([definition]));

@@ -12,16 +12,17 @@ import {
   type Scalar,
   type YAMLMap,
 } from 'yaml';
+import { LIMITS } from '../../contract/limits.js';
 
-/** Deeper than the service takes anything. */
-const DEEPEST = 64;
+/** Deeper than any body that the service takes. */
+const DEEPEST = 2 * LIMITS.depth;
 
-/** Of words, marks and spaces: more than the largest resource has. Beyond, even to list what is wrong takes seconds. */
+/** More words, marks and spaces than the largest resource has. With more, even listing the faults takes seconds. */
 const MOST_LEXEMES = 250_000;
 
 const JSON_NUMBER = /^-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][-+]?\d+)?$/;
 
-/** A text that is not YAML, or says what JSON cannot. */
+/** A text that is not YAML, or that JSON cannot express. */
 export class YamlFault extends Error {
   override readonly name = 'YamlFault';
 
@@ -36,8 +37,8 @@ export class YamlFault extends Error {
 
 /**
  * The JSON text of a YAML 1.2 document: keys in their order, numbers digit for digit. Throws `YamlFault` also for what
- * would have to be altered to become JSON, for a key that stands twice, and for aliases: a few lines of them can stand
- * for more than any memory holds.
+ * would have to be altered to become JSON, for a duplicate key, and for aliases: a few lines of them can expand to more
+ * than any memory holds.
  */
 export function fromYaml(text: string): string {
   const lines = new LineCounter();
@@ -49,8 +50,8 @@ export function fromYaml(text: string): string {
 }
 
 /**
- * The library's own `parseAllDocuments`, but for a look at size and depth before anything recurses into it: text of
- * nothing but brackets would end the process, not throw.
+ * Like the library's `parseAllDocuments`, but size and depth are checked before anything recurses: a text of nothing but
+ * brackets would crash the process.
  */
 function compose(text: string, lines: LineCounter): Document[] {
   lines.addNewLine(0);
@@ -64,7 +65,7 @@ function compose(text: string, lines: LineCounter): Document[] {
     if (parser.stack.length > DEEPEST) throw new YamlFault('nested too deep', lines.linePos(parser.offset).line);
   }
   for (const token of parser.end()) tokens.push(token);
-  // Keys that stand twice are found below: the composer would compare each with all others.
+  // Duplicate keys are found below: the composer would compare each key with all others.
   const composer = new Composer({ schema: 'core', uniqueKeys: false, prettyErrors: false });
   return [...composer.compose(tokens, true, text.length)];
 }
@@ -74,7 +75,7 @@ class Reader {
 
   node(node: Node | null): string {
     if (node === null) return 'null';
-    if (isAlias(node)) throw this.#fault(node, `write out what the alias *${node.source} stands for`);
+    if (isAlias(node)) throw this.#fault(node, `replace the alias *${node.source} by its value`);
     if (isMap<Node, Node | null>(node)) return this.#map(node);
     if (isSeq<Node>(node)) return `[${node.items.map((item) => this.node(item)).join(',')}]`;
     return this.#scalar(node as Scalar);
@@ -84,14 +85,14 @@ class Reader {
     const names = new Set<string>();
     const members = map.items.map(({ key, value }) => {
       const name = this.#key(key);
-      if (names.has(name)) throw this.#fault(key, `the key \`${name}\` stands twice`);
+      if (names.has(name)) throw this.#fault(key, `duplicate key \`${name}\``);
       names.add(name);
       return `${JSON.stringify(name)}:${this.node(value)}`;
     });
     return `{${members.join(',')}}`;
   }
 
-  /** A key is what is written, whatever else it could be read as: a tag may be called `1.0`. */
+  /** A key is its source text, also if that is a number or a date: a tag may be called `1.0`. */
   #key(key: Node | null): string {
     if (!isScalar(key)) throw this.#fault(key, 'a key must be a text');
     if (typeof key.value === 'string') return key.value;

@@ -5,7 +5,7 @@ import { basename } from 'node:path';
 import { Option } from 'clipanion';
 import { ApiCommand } from '../command.js';
 import { CliError, EXIT } from '../output/failures.js';
-import { giveName, openNew, requireAbsent } from '../output/new-file.js';
+import { giveName, openNew, requireAbsent, writing } from '../output/new-file.js';
 
 /** A large log takes its time to be copied before the first byte comes. */
 const IDLE_MS = 60 * 60_000;
@@ -13,10 +13,10 @@ const IDLE_MS = 60 * 60_000;
 class Backup extends ApiCommand {
   static override paths = [['backup']];
   static override usage = ApiCommand.Usage({
-    description: 'copy the log of the service, with all organizations, to a file; the token is the root key',
+    description: 'copy the log of the service to a file; needs the root key',
     details:
-      'Everything that was acknowledged before is in it. The file has its name only when it is whole and its SHA-256 is right; ' +
-      'that is written to FILE.sha256, and to standard output. Files that are there are never replaced. `control-service restore` puts the file into a data folder.',
+      'The copy holds all organizations and everything acknowledged before. The file gets its name only when it is whole and its SHA-256 is right; ' +
+      'that is written to FILE.sha256, and to standard output. Existing files are never replaced. `control-service restore` puts the file into a data folder.',
     examples: [
       ['Copy it', 'svc backup --to log-backup.db --token "$(cat data/root.key)"'],
       ['Check a copy later', 'sha256sum --check log-backup.db.sha256'],
@@ -29,21 +29,19 @@ class Backup extends ApiCommand {
     subject: 'a backup',
   };
 
-  protected async run(): Promise<number> {
-    await this.requireToken();
+  protected async run(): Promise<void> {
+    const client = await this.authorized();
     await this.#requireNew();
-    const client = await this.client();
     const call = { method: 'GET', path: '/-backup', on: 'api', retry: 'never', idleMs: IDLE_MS } as const;
     const { sha256, heads, bytes } = await client.download(call, (answer) => this.#write(answer));
     this.terminal.note(`backed up ${bytes} bytes, records ${heads.replaceAll('=', ': ').replaceAll(',', ', ')}`);
     await this.terminal.out(`${sha256}  ${basename(this.to)}\n`);
-    return EXIT.ok;
   }
 
   /** Before the log is copied: it takes its time. */
   async #requireNew(): Promise<void> {
     const another = 'choose another name, or remove it';
-    await this.#told(async () => {
+    await writing(this.to, async () => {
       await requireAbsent(this.to, another);
       await requireAbsent(`${this.to}.sha256`, another);
       await requireAbsent(`${this.to}.part`, 'another backup writes it, or one was killed: remove it then');
@@ -52,15 +50,13 @@ class Backup extends ApiCommand {
 
   async #write(answer: IncomingMessage): Promise<{ sha256: string; heads: string; bytes: number }> {
     const part = `${this.to}.part`;
-    const file = await this.#told(() => openNew(part));
+    const file = await writing(this.to, () => openNew(part));
     try {
       const { sha256, bytes } = await this.#receive(answer, file);
       if (sha256 !== answer.headers['x-backup-sha256']) {
-        throw new CliError('the backup did not arrive as it was sent: its SHA-256 is another', EXIT.failure, [
-          'try again',
-        ]);
+        throw new CliError('the backup was damaged on the way: its SHA-256 differs', EXIT.failure, ['try again']);
       }
-      await this.#told(async () => {
+      await writing(this.to, async () => {
         await file.sync();
         await writeFile(`${this.to}.sha256`, `${sha256}  ${basename(this.to)}\n`, { flag: 'wx', mode: 0o600 });
         await giveName(part, this.to);
@@ -77,19 +73,11 @@ class Backup extends ApiCommand {
     let bytes = 0;
     for await (const chunk of answer as AsyncIterable<Buffer>) {
       hash.update(chunk);
-      await this.#told(() => file.writeFile(chunk));
+      await writing(this.to, () => file.writeFile(chunk));
       bytes += chunk.length;
       this.terminal.progress(`${bytes} of ${answer.headers['content-length'] ?? '?'} bytes`);
     }
     return { sha256: hash.digest('hex'), bytes };
-  }
-
-  /** A fault of the file system, told by the file's name. */
-  async #told<Result>(work: () => Promise<Result>): Promise<Result> {
-    return work().catch((error: Error) => {
-      if (error instanceof CliError) throw error;
-      throw new CliError(`cannot write ${this.to}: ${error.message}`, EXIT.failure, [], { cause: error });
-    });
   }
 }
 

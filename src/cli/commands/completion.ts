@@ -10,8 +10,7 @@ function completionCommand(shell: string, { now, always }: { now: string; always
       description: `print the completion script for ${shell}`,
       details:
         'With it, the Tab key completes commands, options, their choices, profiles, and the names of users, groups and ' +
-        'other resources: these are asked of the service, as the line and the profile say; where it does not answer ' +
-        'within a second, none are offered.',
+        'other resources. Those names are read from the service that the line and the profile name, within a second.',
       examples: [
         ['For this shell', now],
         ['For every shell to come', always],

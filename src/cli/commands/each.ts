@@ -4,8 +4,7 @@ import type { Terminal } from '../terminal.js';
 
 /**
  * Does the work for each of the references, whatever becomes of the others, and reports each failure. The result is the
- * exit code: `denied` where every failure was one of authorization. An interruption ends it, and so does what is wrong
- * with the command line.
+ * exit code: `denied` if every failure was one of authorization. An interruption or a usage error ends it at once.
  */
 export async function tryAll(
   terminal: Terminal,

@@ -1,106 +1,52 @@
-import type { CommandClass } from 'clipanion';
-import type { SvcContext } from '../command.js';
+import { KINDS, type Kind } from '../../contract/kinds.js';
+import type { Commands } from '../command.js';
 
 export interface Family {
-  summary: string;
-  /** Loaded only when the family is named: start-up pays for one family, not for all. */
-  load(): Promise<readonly CommandClass<SvcContext>[]>;
+  readonly summary: string;
+  /** Loads the commands when the family is named: start-up pays for one family, not for all. */
+  load(): Promise<Commands>;
 }
 
-/** The first words of all commands. */
-export const FAMILIES: ReadonlyMap<string, Family> = new Map<string, Family>([
+type Loaded = Promise<{ readonly COMMANDS: Commands }>;
+
+/** Families that belong to no kind: the summary, and the module of the commands. */
+const OTHERS: Readonly<Record<string, readonly [summary: string, load: () => Loaded]>> = {
+  audit: ['publish, read, list, follow and export audit events', () => import('./audit/commands.js')],
+  backup: ['copy the log of the service', () => import('./backup.js')],
+  completion: ['complete commands and names in bash, fish and zsh with the Tab key', () => import('./completion.js')],
+  'dead-letter': ['list and replay the records that could not be indexed', () => import('./dead-letter.js')],
+  login: ['store a key in a profile', () => import('./login.js')],
+  org: ['create and read organizations', () => import('./org.js')],
+  profile: ['manage profiles: who you are and where calls go', () => import('./profile.js')],
+  rebuild: ['rebuild the read model from the log, while it serves', () => import('./maintenance.js')],
+  reconcile: ['compare the read model with the log, and repair it', () => import('./maintenance.js')],
+  whoami: ['show whom the key belongs to, and what it may do', () => import('./whoami.js')],
+};
+
+/** Commands of a kind besides its verbs. */
+const SPECIAL: Readonly<Record<string, () => Loaded>> = {
+  group: () => import('./group.js'),
+  invitation: () => import('./invitation.js'),
+  policy: () => import('./policy.js'),
+  user: () => import('./user.js'),
+};
+
+/** The commands of a kind follow from its description. */
+export const familyOf = (kind: Kind): Family => ({
+  summary: kind.summary ?? `manage ${kind.plural}`,
+  async load() {
+    const [{ commandsOf }, special] = await Promise.all([import('./resource/verbs.js'), SPECIAL[kind.name]?.()]);
+    return commandsOf(kind, special?.COMMANDS);
+  },
+});
+
+/** The first words of all commands, in alphabetical order. Kinds without columns are not shown, so they have no command. */
+export const FAMILIES: ReadonlyMap<string, Family> = new Map(
   [
-    'audit',
-    {
-      summary: 'publish, read, list, follow and export audit events',
-      load: async () => (await import('./audit/commands.js')).COMMANDS,
-    },
-  ],
-  ['backup', { summary: 'copy the log of the service', load: async () => (await import('./backup.js')).COMMANDS }],
-  [
-    'completion',
-    {
-      summary: 'complete commands and names in bash, fish and zsh with the Tab key',
-      load: async () => (await import('./completion.js')).COMMANDS,
-    },
-  ],
-  [
-    'dead-letter',
-    {
-      summary: 'list and replay the records that could not be indexed',
-      load: async () => (await import('./dead-letter.js')).COMMANDS,
-    },
-  ],
-  [
-    'domain',
-    {
-      summary: 'manage domains: host names, and where their traffic goes',
-      load: async () => (await import('./domain.js')).COMMANDS,
-    },
-  ],
-  [
-    'group',
-    {
-      summary: 'manage groups and their members',
-      load: async () => (await import('./group.js')).COMMANDS,
-    },
-  ],
-  [
-    'invitation',
-    {
-      summary: 'accept, list and revoke invitations',
-      load: async () => (await import('./invitation.js')).COMMANDS,
-    },
-  ],
-  ['login', { summary: 'store a key in a profile', load: async () => (await import('./login.js')).COMMANDS }],
-  ['org', { summary: 'create and read organizations', load: async () => (await import('./org.js')).COMMANDS }],
-  [
-    'policy',
-    {
-      summary: 'manage policies: who may do what to which resources',
-      load: async () => (await import('./policy.js')).COMMANDS,
-    },
-  ],
-  [
-    'profile',
-    {
-      summary: 'manage profiles: who you are and where calls go',
-      load: async () => (await import('./profile.js')).COMMANDS,
-    },
-  ],
-  [
-    'rebuild',
-    {
-      summary: 'fill the read model anew from the log, while it serves',
-      load: async () => (await import('./rebuild.js')).COMMANDS,
-    },
-  ],
-  [
-    'reconcile',
-    {
-      summary: 'compare the read model with the log, and repair it',
-      load: async () => (await import('./reconcile.js')).COMMANDS,
-    },
-  ],
-  [
-    'serviceaccount',
-    {
-      summary: 'manage service accounts and their keys',
-      load: async () => (await import('./serviceaccount.js')).COMMANDS,
-    },
-  ],
-  [
-    'user',
-    {
-      summary: 'invite and manage users, and their keys',
-      load: async () => (await import('./user.js')).COMMANDS,
-    },
-  ],
-  [
-    'whoami',
-    {
-      summary: 'show whom the key speaks for, and what it may do',
-      load: async () => (await import('./whoami.js')).COMMANDS,
-    },
-  ],
-]);
+    ...KINDS.filter(({ columns }) => columns.length > 0).map((kind): [string, Family] => [kind.name, familyOf(kind)]),
+    ...Object.entries(OTHERS).map(([name, [summary, load]]): [string, Family] => [
+      name,
+      { summary, load: async () => (await load()).COMMANDS.filter(({ paths }) => paths?.[0]?.[0] === name) },
+    ]),
+  ].sort(([a], [b]) => (a < b ? -1 : 1)),
+);

@@ -1,31 +1,123 @@
-import { GROUP } from '../args/kinds.js';
-import { createGroupCommand } from './group-create.js';
-import { addMemberCommand, removeMemberCommand } from './group-members.js';
-import { accessReportCommand } from './resource/access-report.js';
-import { cloneCommand } from './resource/clone.js';
-import { deleteCommand } from './resource/delete.js';
-import { editCommand } from './resource/edit.js';
-import { eventlogCommand } from './resource/eventlog.js';
-import { getCommand } from './resource/get.js';
-import { patchCommand } from './resource/patch.js';
-import { permissionsCommand } from './resource/permissions.js';
-import { queryCommand } from './resource/query.js';
-import { tagCommand } from './resource/tag.js';
-import { updateCommand } from './resource/update.js';
+import { type CommandClass, Option } from 'clipanion';
+import { kindOf } from '../../contract/kinds.js';
+import { choice } from '../args/choice.js';
+import { linkOf } from '../args/links.js';
+import { MATCHES, querySpec } from '../args/query-terms.js';
+import { ApiCommand, type SvcContext } from '../command.js';
+import { CliError, UsageError } from '../output/failures.js';
+import { shortName } from '../output/values.js';
+import { ResourceCommand } from './resource/command.js';
+import { CreateCommand, FROM_FILE } from './resource/create.js';
 
-export const COMMANDS = [
-  accessReportCommand(GROUP),
-  addMemberCommand(),
-  cloneCommand(GROUP),
-  createGroupCommand(),
-  deleteCommand(GROUP),
-  editCommand(GROUP),
-  eventlogCommand(GROUP),
-  getCommand(GROUP),
-  patchCommand(GROUP),
-  permissionsCommand(GROUP),
-  queryCommand(GROUP),
-  removeMemberCommand(),
-  tagCommand(GROUP),
-  updateCommand(GROUP),
-];
+const GROUP = kindOf('group');
+
+class GroupCreate extends CreateCommand {
+  static override paths = [['group', 'create']];
+  static override usage = ApiCommand.Usage({
+    description: 'create a group; members are then added with add-member',
+    details: `Whoever matches the query of a group is a member, too, for as long as the query matches. ${FROM_FILE}`,
+    examples: [
+      ['A group', 'svc group create --name devs --description "who writes it" --tag team=core'],
+      ['All users with a tag', 'svc group create --name core --query-tag team=core'],
+      ['As a copy', 'svc group get devs -o yaml-slim | svc group create -f - --name ops'],
+    ],
+  });
+
+  queryMatch = choice('--query-match', MATCHES, {
+    what: 'which terms of the query must hold',
+    without: 'default all',
+  });
+  queryProperties = Option.Array('--query-property', [], {
+    description: 'members are those with a property key=value; may be given several times',
+  });
+  queryTags = Option.Array('--query-tag', [], {
+    description: 'members are those with a tag key=value; may be given several times',
+  });
+  queryRelations = Option.Array('--query-rel', [], {
+    description: 'members are those with a relation, such as group=devs; may be given several times',
+  });
+  queryKind = choice('--query-kind', ['user'], { what: 'what the query selects', without: 'default user' });
+  protected override readonly kind = GROUP;
+
+  protected override options(): Readonly<Record<string, unknown>> {
+    const { queryMatch: match, queryKind: kind = 'user' } = this;
+    const spec = querySpec({
+      match,
+      properties: { option: '--query-property', value: this.queryProperties },
+      tags: { option: '--query-tag', value: this.queryTags },
+      relations: { option: '--query-rel', value: this.queryRelations },
+    });
+    if (spec.terms.length > 0) return { memberQuery: { kind, fetch: 'items', spec } };
+    // A query without terms would make every user a member.
+    if ((this.queryMatch ?? this.queryKind) !== undefined) {
+      this.terminal.note('the group has no query: a query needs --query-property, --query-tag or --query-rel');
+    }
+    return {};
+  }
+}
+
+/** Which members a command is about. */
+abstract class MemberCommand extends ResourceCommand {
+  ref = Option.String({ name: 'ref' });
+  emails = Option.Array('--email', [], { description: 'e-mail address of a user; may be given several times' });
+  accounts = Option.Array('--serviceaccount', [], {
+    description: 'name of a service account; may be given several times',
+  });
+  protected override readonly kind = GROUP;
+
+  /** Their links. Throws `UsageError` if none is named. */
+  protected async links(): Promise<string[]> {
+    if (this.emails.length + this.accounts.length === 0) throw new UsageError('give --email or --serviceaccount');
+    const org = await this.requireOrg();
+    return [
+      ...this.emails.map((email) => linkOf(org, 'user', email)),
+      ...this.accounts.map((name) => linkOf(org, 'serviceaccount', name)),
+    ];
+  }
+}
+
+class AddMember extends MemberCommand {
+  static override paths = [['group', 'add-member']];
+  static override usage = ApiCommand.Usage({
+    description: 'add members to a group',
+    examples: [
+      ['A user', 'svc group add-member devs --email ann@example.com'],
+      ['A service account', 'svc group add-member devs --serviceaccount ci'],
+    ],
+  });
+
+  protected async run(): Promise<void> {
+    const memberLinks = { $append: await this.links() };
+    const calls = await this.calls();
+    await this.show(await calls.patch(this.ref, JSON.stringify({ memberLinks })));
+  }
+}
+
+class RemoveMember extends MemberCommand {
+  static override paths = [['group', 'remove-member']];
+  static override usage = ApiCommand.Usage({
+    description: 'remove members from a group',
+    details: 'Whoever is a member by the query of the group stays one.',
+    examples: [
+      ['A user', 'svc group remove-member devs --email ann@example.com'],
+      ['A service account', 'svc group remove-member devs --serviceaccount ci'],
+    ],
+  });
+
+  protected async run(): Promise<void> {
+    const links = await this.links();
+    const calls = await this.calls();
+    this.#requireMembers(await calls.get(this.ref), links);
+    await this.show(await calls.patch(this.ref, JSON.stringify({ memberLinks: { $drop: links } })));
+  }
+
+  /** Whoever mistypes a name must not believe that somebody lost access. */
+  #requireMembers(group: string, links: readonly string[]): void {
+    const { memberLinks = [] } = JSON.parse(group) as { memberLinks?: readonly string[] };
+    const stranger = links.find((link) => !memberLinks.includes(link));
+    if (stranger === undefined) return;
+    throw new CliError(`${shortName(stranger)} is not a linked member of ${this.ref}`);
+  }
+}
+
+export const COMMANDS: readonly CommandClass<SvcContext>[] = [GroupCreate, AddMember, RemoveMember];

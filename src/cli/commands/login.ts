@@ -8,8 +8,7 @@ class Login extends SvcCommand {
   static override paths = [['login']];
   static override usage = SvcCommand.Usage({
     description: 'read a key from standard input and store it in a profile',
-    details:
-      'On a terminal the key is asked for and not shown while it is typed. The first profile becomes the default.',
+    details: 'On a terminal it prompts for the key and does not show it. The first profile becomes the default.',
     examples: [
       ['Ask for the key', 'svc login'],
       [
@@ -22,7 +21,7 @@ class Login extends SvcCommand {
   profile = Option.String('--profile', { description: 'profile; default: SVC_PROFILE, else the default profile' });
   org = Option.String('--org', { description: 'organization to store with the key' });
   endpoint = Option.String('--endpoint', { description: 'API address to store with the key' });
-  auditEndpoint = Option.String('--audit-endpoint', { description: 'audit address, where it is another one' });
+  auditEndpoint = Option.String('--audit-endpoint', { description: 'audit address, if it differs' });
 
   protected override readonly unavailable = {
     formats: ['json', 'yaml', 'json-slim', 'yaml-slim', 'tf', 'crd'] as const,

@@ -1,39 +1,43 @@
+import { randomUUID } from 'node:crypto';
 import { Option } from 'clipanion';
-import { parseTags } from '../args/tags.js';
-import { ApiCommand } from '../command.js';
-import { EXIT } from '../output/failures.js';
-
-interface ShownOrg {
-  name?: unknown;
-  description?: unknown;
-  created?: unknown;
-  tags?: unknown;
-  key?: unknown;
-}
+import { path } from '../../client/api-client.js';
+import { parseTags } from '../args/assignments.js';
+import { ApiCommand, undeclared } from '../command.js';
+import { isDocument, printLines, showAnswer, showResource } from '../output/document.js';
+import type { Column } from '../output/table.js';
+import { type Shown, tagsText, textOf, timeText } from '../output/values.js';
 
 abstract class OrgCommand extends ApiCommand {
-  protected override readonly unavailable = { formats: ['tf', 'crd'] as const, subject: 'organizations' };
+  protected override readonly unavailable = undeclared('organizations');
 
-  protected async show(body: string): Promise<void> {
+  protected async show(answer: string): Promise<void> {
     const { format, terminal } = this;
-    const { isDocument, showResource } = await import('../output/document.js');
-    if (isDocument(format)) return showResource(terminal, format, body);
-    const { escapeLine } = await import('../output/escape.js');
-    const org = JSON.parse(body) as ShownOrg;
-    if (format === 'names') return terminal.out(`${escapeLine(String(org.name))}\n`);
-    const [{ TablePrinter }, { formatTime }, { tagsText }] = await Promise.all([
-      import('../output/table.js'),
-      import('../output/time.js'),
-      import('../output/columns.js'),
-    ]);
-    const table = new TablePrinter<ShownOrg>(terminal, [
-      { header: 'NAME', value: ({ name }) => String(name) },
-      { header: 'DESCRIPTION', value: ({ description }) => String(description ?? ''), shrinks: true },
-      { header: 'CREATED', value: ({ created }) => formatTime(String(created ?? ''), this.timeStyle, Date.now()) },
+    const org = JSON.parse(answer) as Shown;
+    const columns: Column<Shown>[] = [
+      { header: 'NAME', value: ({ name }) => textOf(name) },
+      { header: 'DESCRIPTION', value: ({ description }) => textOf(description), shrinks: true },
+      { header: 'CREATED', value: ({ created }) => timeText(created, this.timeStyle) },
       { header: 'TAGS', value: ({ tags }) => tagsText(tags), shrinks: true },
-    ]);
-    await table.print([org]);
-    if (org.key !== undefined) await terminal.out(`key: ${escapeLine(String(org.key))}\n`);
+    ];
+    await showAnswer(terminal, format, answer, { items: [org], columns, name: ({ name }) => textOf(name) });
+    if (format === 'text' && org.key !== undefined) await printLines(terminal, [`key: ${textOf(org.key)}`]);
+  }
+
+  /** Sends a POST that is done once, however often it is sent. */
+  protected async post(at: string, body?: object): Promise<string> {
+    const client = await this.authorized();
+    return client.call({
+      method: 'POST',
+      path: at,
+      on: 'api',
+      ...(body && { body: JSON.stringify(body) }),
+      idempotencyKey: randomUUID(),
+      retry: 'safe',
+    });
+  }
+
+  protected noteKey(): void {
+    this.terminal.note('the key is shown only once: store it now, for example with `svc login`');
   }
 }
 
@@ -41,7 +45,7 @@ class OrgCreate extends OrgCommand {
   static override paths = [['org', 'create']];
   static override usage = ApiCommand.Usage({
     description: 'create an organization; the token is the root key of the service',
-    details: 'The answer holds the first key of the organization. It is shown this once: store it with `svc login`.',
+    details: 'The answer holds the first key of the organization. It is shown only once: store it with `svc login`.',
     examples: [
       ['Create an organization', 'svc org create --name acme --token "$CONTROL_ROOT_KEY"'],
       ['Create one and log in with its key', 'svc org create --name acme -o json | jq -r .key | svc login --org acme'],
@@ -52,25 +56,14 @@ class OrgCreate extends OrgCommand {
   description = Option.String('--description,--desc', { description: 'description; default: the name' });
   tags = Option.Array('--tag', { description: 'a tag KEY=VALUE; may be given several times' });
 
-  protected async run(): Promise<number> {
+  protected async run(): Promise<void> {
     const body = {
       name: this.name,
       ...(this.description !== undefined && { description: this.description }),
       ...(this.tags && { tags: parseTags(this.tags) }),
     };
-    await this.requireToken();
-    const [client, { randomUUID }] = await Promise.all([this.client(), import('node:crypto')]);
-    const answer = await client.call({
-      method: 'POST',
-      path: '/org',
-      on: 'api',
-      body: JSON.stringify(body),
-      idempotencyKey: randomUUID(),
-      retry: 'safe',
-    });
-    await this.show(answer);
-    this.terminal.note('the key is shown this once: store it now, for example with `svc login`');
-    return EXIT.ok;
+    await this.show(await this.post('/org', body));
+    this.noteKey();
   }
 }
 
@@ -86,47 +79,29 @@ class OrgGet extends OrgCommand {
 
   ref = Option.String({ name: 'ref', required: false });
 
-  protected async run(): Promise<number> {
+  protected async run(): Promise<void> {
     const org = await this.requireOrg(this.ref);
-    await this.requireToken();
-    const [client, { path }] = await Promise.all([this.client(), import('../../client/api-client.js')]);
+    const client = await this.authorized();
     await this.show(await client.call({ method: 'GET', path: path`/org/${org}`, on: 'api', retry: 'safe' }));
-    return EXIT.ok;
   }
 }
 
 class OrgRecover extends OrgCommand {
   static override paths = [['org', 'recover']];
   static override usage = ApiCommand.Usage({
-    description: 'give an organization that has lost its last key a new one; the token is the root key of the service',
-    details: 'The key is one of the service account `admin`. It is shown this once: store it with `svc login`.',
+    description: 'issue a new key for an organization that lost its last; needs the root key',
+    details: 'The key is one of the service account `admin`. It is shown only once: store it with `svc login`.',
     examples: [['A new key', 'svc org recover acme --token "$CONTROL_ROOT_KEY"']],
   });
 
   ref = Option.String({ name: 'ref', required: false });
 
-  protected async run(): Promise<number> {
-    const org = await this.requireOrg(this.ref);
-    await this.requireToken();
-    const [client, { path }, { randomUUID }, { isDocument, showResource }, { escapeLine }] = await Promise.all([
-      this.client(),
-      import('../../client/api-client.js'),
-      import('node:crypto'),
-      import('../output/document.js'),
-      import('../output/escape.js'),
-    ]);
-    const answer = await client.call({
-      method: 'POST',
-      path: path`/org/${org}/-recover`,
-      on: 'api',
-      idempotencyKey: randomUUID(),
-      retry: 'safe',
-    });
+  protected async run(): Promise<void> {
     const { format, terminal } = this;
+    const answer = await this.post(path`/org/${await this.requireOrg(this.ref)}/-recover`);
     if (isDocument(format)) await showResource(terminal, format, answer);
-    else await terminal.out(`${escapeLine(String((JSON.parse(answer) as ShownOrg).key))}\n`);
-    terminal.note('the key is shown this once: store it now, for example with `svc login`');
-    return EXIT.ok;
+    else await printLines(terminal, [textOf((JSON.parse(answer) as Shown).key)]);
+    this.noteKey();
   }
 }
 

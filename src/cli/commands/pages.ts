@@ -9,6 +9,8 @@ interface ListRun extends PageOptions {
   start: string;
   sink: ListSink;
   limit: number;
+  /** Leaves out the link to the next page also if one page is shown. */
+  withoutNext?: boolean;
   /** Whether nobody reads the output any more. */
   stopped(): boolean;
 }
@@ -18,7 +20,15 @@ interface ListRun extends PageOptions {
  * memory of one page. One page is shown with the service's own envelope; several are one document with the first page's
  * envelope and only its `self` link, since `next` of any page would mislead.
  */
-export async function showPages({ client, start, sink, limit, stopped, ...options }: ListRun): Promise<void> {
+export async function showPages({
+  client,
+  start,
+  sink,
+  limit,
+  stopped,
+  withoutNext,
+  ...options
+}: ListRun): Promise<void> {
   const first = await readPage(client, start, options);
   await sink.begin(headOf(first));
   let left = limit;
@@ -34,7 +44,7 @@ export async function showPages({ client, start, sink, limit, stopped, ...option
     page = await readPage(client, next, options);
   }
   const tail = tailOf(first);
-  await sink.end(pages === 1 ? tail : tail.map((one) => (one.name === 'links' ? selfLink(one) : one)));
+  await sink.end(pages === 1 && !withoutNext ? tail : tail.map((one) => (one.name === 'links' ? selfLink(one) : one)));
 }
 
 /** Shows one page as the service sent it. */

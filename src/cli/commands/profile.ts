@@ -1,21 +1,18 @@
 import { Option } from 'clipanion';
-import { SvcCommand } from '../command.js';
+import { SvcCommand, undeclared } from '../command.js';
+import { showAnswer } from '../output/document.js';
 import { CliError, EXIT } from '../output/failures.js';
 import { abbreviate } from '../output/mask.js';
 import { checkEndpoint, checkToken } from '../profile/settings.js';
-import { checkProfileName, type Profile, ProfileStore, type Profiles, unknownProfile } from '../profile/store.js';
+import { checkProfileName, existing, type Profile, ProfileStore, type Profiles } from '../profile/store.js';
 
-interface ShownProfile {
+interface ShownProfile extends Profile {
   name: string;
   default: boolean;
-  org?: string;
-  endpoint?: string;
-  auditEndpoint?: string;
-  token?: string;
 }
 
 abstract class ProfileCommand extends SvcCommand {
-  protected override readonly unavailable = { formats: ['tf', 'crd'] as const, subject: 'profiles' };
+  protected override readonly unavailable = undeclared('profiles');
 
   protected async store(): Promise<ProfileStore> {
     void this.format;
@@ -24,37 +21,25 @@ abstract class ProfileCommand extends SvcCommand {
 
   /** Shows profiles; a key never in full, since lists end up on screens and in tickets. */
   protected async show(names: readonly string[], profiles: Profiles, asList: boolean): Promise<void> {
-    const shown = names.map((name) => toShown(name, profiles));
-    const { format, terminal } = this;
-    if (format === 'names') {
-      await terminal.out(shown.map(({ name }) => `${name}\n`).join(''));
-    } else if (format === 'text') {
-      const { TablePrinter } = await import('../output/table.js');
-      const table = new TablePrinter<ShownProfile>(terminal, [
+    const items = names.map((name): ShownProfile => {
+      const { token, ...rest } = profiles.byName.get(name) ?? {};
+      const shownToken = token !== undefined && { token: abbreviate(token) };
+      return { name, default: profiles.default === name, ...rest, ...shownToken };
+    });
+    const body = asList ? { kind: 'list', itemKind: 'profile', items } : { kind: 'profile', ...items[0] };
+    await showAnswer(this.terminal, this.format, JSON.stringify(body), {
+      items,
+      columns: [
         { header: 'NAME', value: ({ name }) => name },
         { header: 'DEFAULT', value: (profile) => (profile.default ? 'yes' : '') },
         { header: 'ORG', value: ({ org = '' }) => org },
         { header: 'ENDPOINT', value: ({ endpoint = '' }) => endpoint },
         { header: 'AUDIT ENDPOINT', value: ({ auditEndpoint = '' }) => auditEndpoint },
         { header: 'TOKEN', value: ({ token = '' }) => token },
-      ]);
-      await table.print(shown);
-    } else {
-      const { isDocument, showResource } = await import('../output/document.js');
-      const body = asList ? { kind: 'list', itemKind: 'profile', items: shown } : { kind: 'profile', ...shown[0] };
-      if (isDocument(format)) await showResource(terminal, format, JSON.stringify(body));
-    }
+      ],
+      name: ({ name }) => name,
+    });
   }
-}
-
-function toShown(name: string, profiles: Profiles): ShownProfile {
-  const { token, ...rest } = profiles.byName.get(name) ?? {};
-  return {
-    name,
-    default: profiles.default === name,
-    ...rest,
-    ...(token !== undefined && { token: abbreviate(token) }),
-  };
 }
 
 /** Commands that set members of one profile. An empty text removes the member. */
@@ -74,13 +59,10 @@ abstract class ProfileWriter extends ProfileCommand {
       endpoint: endpoint && checkEndpoint(endpoint, '--endpoint'),
       auditEndpoint: auditEndpoint && checkEndpoint(auditEndpoint, '--audit-endpoint'),
     };
-    const entries = Object.entries({ ...before, ...withoutAbsent(given) }).filter(([, value]) => value !== '');
-    return Object.fromEntries(entries);
+    const entries = [...Object.entries(before), ...Object.entries(given).filter(([, value]) => value !== undefined)];
+    return Object.fromEntries([...new Map(entries)].filter(([, value]) => value !== ''));
   }
 }
-
-const withoutAbsent = (values: Record<string, string | undefined>) =>
-  Object.fromEntries(Object.entries(values).filter(([, value]) => value !== undefined));
 
 class ProfileCreate extends ProfileWriter {
   static override paths = [['profile', 'create']];
@@ -100,7 +82,7 @@ class ProfileCreate extends ProfileWriter {
     const profile = this.changed({});
     const profiles = await store.update((all) => {
       if (all.byName.has(this.name)) {
-        throw new CliError(`there is a profile \`${this.name}\` already`, EXIT.failure, [
+        throw new CliError(`profile \`${this.name}\` already exists`, EXIT.failure, [
           'change it with `svc profile update`',
         ]);
       }
@@ -114,10 +96,10 @@ class ProfileCreate extends ProfileWriter {
 class ProfileUpdate extends ProfileWriter {
   static override paths = [['profile', 'update']];
   static override usage = SvcCommand.Usage({
-    description: 'change what a profile remembers; an empty text removes it',
+    description: 'change settings of a profile; an empty text removes one',
     examples: [
       ['Another organization', 'svc profile update prod --org other'],
-      ['No audit address of its own any more', 'svc profile update prod --audit-endpoint ""'],
+      ['No audit address of its own', 'svc profile update prod --audit-endpoint ""'],
     ],
   });
 
@@ -213,12 +195,6 @@ class ProfileToken extends ProfileCommand {
     }
     await this.terminal.out(`${found.profile.token}\n`);
   }
-}
-
-function existing(name: string, profiles: Profiles): Profile {
-  const profile = profiles.byName.get(name);
-  if (!profile) throw unknownProfile(name, profiles);
-  return profile;
 }
 
 export const COMMANDS = [ProfileCreate, ProfileUpdate, ProfileGet, ProfileDelete, ProfileSetDefault, ProfileToken];

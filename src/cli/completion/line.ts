@@ -1,17 +1,17 @@
 import { type Arguments, readArguments } from '../args/argv.js';
-import { type Commands, findCommand } from '../args/lookup.js';
-import { ApiCommand } from '../command.js';
+import { COMMON, type Shape, shapeOf } from '../args/shape.js';
+import { findCommand } from '../args/usage.js';
+import type { Commands } from '../command.js';
 import { FAMILIES } from '../commands/families.js';
 import { UsageError } from '../output/failures.js';
-import { type Shape, shapeOf } from './shape.js';
 
-/** What may stand at a place of a command line. */
+/** A word that may come next on a command line. */
 export interface Candidate {
   readonly value: string;
   readonly description: string;
 }
 
-/** As far as the line names its command. */
+/** The command that a line names so far. */
 interface Found {
   /** The command's words; empty where none is named yet. */
   readonly path: readonly string[];
@@ -25,17 +25,10 @@ interface Typed extends Arguments {
   readonly awaiting?: string;
 }
 
-/** The begin of a command line, up to the place where a word is to be completed. */
+/** A command line up to the word that is completed. */
 export interface Line extends Found, Typed {
   /** After `--` nothing is an option any more. */
   readonly isOnlyWords: boolean;
-}
-
-/** What every command of the service takes: for a line that does not name its command yet. */
-class AnyCommand extends ApiCommand {
-  protected async run(): Promise<number> {
-    return 0;
-  }
 }
 
 /** Reads whole words, without `svc` itself. Only the family that they name is loaded. Throws for a line that fits no command. */
@@ -50,7 +43,7 @@ export async function readLine(words: readonly string[]): Promise<Line> {
 }
 
 async function lookUp(typed: readonly string[]): Promise<Found> {
-  const shape = shapeOf(AnyCommand);
+  const shape = COMMON;
   const [name] = readTyped(typed, shape.options).words;
   if (name === undefined) return { path: [], shape, next: families() };
   const commands = (await FAMILIES.get(name)?.load()) ?? [];

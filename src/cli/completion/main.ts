@@ -3,9 +3,9 @@ import { Terminal } from '../terminal.js';
 import { type Answer, complete } from './complete.js';
 
 /**
- * Answers a shell that completes a command line of these words: one candidate a line, a tab, and what it is; or the one
- * word `files`, for the shell to offer its own. Where anything fails there is nothing to offer, and nothing is said: the
- * user is in the middle of typing. Ends the process, since a lookup of a host's name could outlast the user's patience.
+ * Prints the completions of a command line for a shell: one candidate a line, a tab and its description; or the one
+ * word `files`, for the shell to offer its own. After any failure nothing is offered and nothing is printed: the user is
+ * in the middle of typing. Ends the process, since a lookup of a host's name could outlast the user's patience.
  */
 export async function answerShell(words: readonly string[]): Promise<never> {
   const { stdin, stdout, stderr, env } = process;
@@ -13,13 +13,13 @@ export async function answerShell(words: readonly string[]): Promise<never> {
   try {
     const answer = await complete(words, async (source, prefix, { options: given }) => {
       const { profileNames, resourceNames } = await import('./names.js');
-      const asking = { given, env, terminal };
+      const asking = { given, env };
       return source === 'profiles' ? profileNames(asking) : resourceNames(source, prefix, asking);
     });
     await terminal.out(textOf(answer));
     await terminal.flush();
   } catch {
-    // Said nowhere, as promised above.
+    // Nothing is printed, as promised above.
   }
   process.exit(0);
 }

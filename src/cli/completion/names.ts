@@ -1,21 +1,19 @@
 import { ApiClient, path } from '../../client/api-client.js';
+import type { Kind } from '../../contract/kinds.js';
 import type { GivenOption } from '../args/argv.js';
-import { type Kind, USER } from '../args/kinds.js';
 import { resolveSettings } from '../profile/settings.js';
 import { ProfileStore } from '../profile/store.js';
-import type { Terminal } from '../terminal.js';
 import type { Candidate } from './line.js';
 
-/** How long anybody waits for names at a prompt. */
+/** How long a user waits for names at a prompt. */
 const PATIENCE_MS = 1_000;
 const MOST_NAMES = 100;
 
-/** Where names are asked for, and as whom. */
+/** What says where names are read, and with which key. */
 export interface Asking {
   /** The options of the line that is completed: they may name the service and the organization. */
   readonly given: readonly GivenOption[];
   readonly env: NodeJS.ProcessEnv;
-  readonly terminal: Terminal;
 }
 
 export async function profileNames({ env }: Asking): Promise<Candidate[]> {
@@ -23,7 +21,7 @@ export async function profileNames({ env }: Asking): Promise<Candidate[]> {
   return [...byName].map(([value, { org = '' }]) => ({ value, description: org }));
 }
 
-/** The names of resources from the prefix on, by name. None where no organization or no key is known. */
+/** The names of resources from the prefix on, by name. None if no organization or no key is known. */
 export async function resourceNames(kind: Kind, prefix: string, asking: Asking): Promise<Candidate[]> {
   const { given, env } = asking;
   const text = (option: string) => given.findLast(({ name }) => name === option)?.value.toString();
@@ -38,18 +36,17 @@ export async function resourceNames(kind: Kind, prefix: string, asking: Asking):
   const insecure = given.some(({ name, value }) => name === '--insecure' && value === true);
   const signal = AbortSignal.timeout(PATIENCE_MS);
   const client = new ApiClient({ ...settings, insecure, signal });
-  const property = kind === USER ? 'email' : 'name';
-  const terms = prefix === '' ? [] : [{ property, op: '>=', value: prefix }];
+  const terms = prefix === '' ? [] : [{ property: kind.ref, op: '>=', value: prefix }];
   const answer = await client.call({
     method: 'POST',
-    path: `${path`/org/${settings.org}/${kind.segment}`}/-query?limit=${MOST_NAMES}`,
+    path: `${path`/org/${settings.org}/${kind.name}`}/-query?limit=${MOST_NAMES}`,
     on: 'api',
     body: JSON.stringify({ kind: kind.name, fetch: 'items', spec: { match: 'all', terms } }),
     retry: 'never',
   });
   const { items } = JSON.parse(answer) as { items: readonly Readonly<Record<string, unknown>>[] };
   return items.flatMap(({ name, email, description }) => {
-    const [value, about] = kind === USER ? [email, name] : [name, description];
+    const [value, about] = kind.ref === 'email' ? [email, name] : [name, description];
     return typeof value === 'string' ? [{ value, description: String(about) }] : [];
   });
 }

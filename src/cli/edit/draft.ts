@@ -2,10 +2,12 @@ import { isUtf8 } from 'node:buffer';
 import { mkdtemp, readFile, rm, stat, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { LIMITS } from '../../contract/limits.js';
+import { escapeLine } from '../output/escape.js';
 import { CliError } from '../output/failures.js';
 
-/** More than twice of what the service takes as a body. */
-const LONGEST = 512 * 1024;
+/** Twice what the service takes as a body: comments do not count. */
+const LONGEST = 2 * LIMITS.bodyBytes;
 
 /** A text that is edited, in a file of mode 0600 in a folder of its own that nobody else may look into. */
 export class Draft {
@@ -52,3 +54,28 @@ export class Draft {
     await rm(this.#folder, { recursive: true, force: true });
   }
 }
+
+/** Lines for the user, on top of a text that is edited. They are comments of YAML, and are taken off again. */
+export class Remarks {
+  readonly #lines: readonly string[];
+
+  constructor(lines: readonly string[]) {
+    this.#lines = lines.map((line) => `# ${escapeLine(line)}`);
+  }
+
+  above(text: string): string {
+    return `${this.#lines.join('\n')}\n${text}`;
+  }
+
+  /** The text without these lines, wherever they are by now. */
+  off(text: string): string {
+    const mine = new Set(this.#lines);
+    return text
+      .split('\n')
+      .filter((line) => !mine.has(line.trimEnd()))
+      .join('\n');
+  }
+}
+
+/** Whether the text says nothing: comments are nothing. */
+export const isBlank = (text: string): boolean => text.split('\n').every((line) => /^\s*(?:#|$)/.test(line));

@@ -7,12 +7,12 @@ import type { Terminal } from '../terminal.js';
 const DEFAULT = 'vi';
 const HINT = 'EDITOR names the program to edit with, and its options, such as `code --wait`';
 
-/** Whether somebody sits at a terminal that an editor can use. */
+/** Whether a person sits at a terminal that an editor can use. */
 export const isAttended = ({ stdin, isTTY, errorIsTTY }: Terminal): boolean => stdin.isTTY && (isTTY || errorIsTTY);
 
 /** The program that the user edits text with. */
 export class Editor {
-  /** `EDITOR`, else `VISUAL`, else vi, which needs a terminal. Throws where that cannot be. */
+  /** `EDITOR`, else `VISUAL`, else vi, which needs a terminal. Throws if there is none. */
   static of(context: SvcContext): Editor {
     const { env, terminal } = context;
     const [name, text] = ['EDITOR', 'VISUAL'].map((one) => [one, env[one]?.trim()]).find(([, value]) => value) ?? [];
@@ -26,10 +26,10 @@ export class Editor {
     readonly words: readonly string[],
   ) {}
 
-  /** Runs it on the file. Resolves when it ends with 0; throws when it ends otherwise, or cannot be started. */
+  /** Edits the file. Throws if the editor cannot be started, or fails. */
   async open(path: string): Promise<void> {
     const [program = DEFAULT, ...options] = this.words;
-    // Standard output is for data: where it is no terminal, the editor draws on standard error.
+    // Standard output is for data: if it is no terminal, the editor draws on standard error.
     const screen = this.context.terminal.isTTY ? 'inherit' : 2;
     const ended = this.context.foreground(async () => {
       const child = spawn(program, [...options, path], { stdio: ['inherit', screen, 'inherit'] });

@@ -3,26 +3,23 @@ import { fromYaml, YamlFault } from '../args/yaml.js';
 import { CliError, hintsOf } from '../output/failures.js';
 import { toYaml } from '../output/yaml.js';
 import type { Terminal } from '../terminal.js';
-import { Draft } from './draft.js';
+import { Draft, isBlank, Remarks } from './draft.js';
 import { type Editor, isAttended } from './editor.js';
-import { difference } from './merge-patch.js';
-import { rebase } from './rebase.js';
-import { isBlank, Remarks } from './remarks.js';
-import { isMap, jsonOf, parseValue, type Value } from './value.js';
+import { difference, isMap, jsonOf, parseValue, rebase, type Value } from './merge.js';
 
-/** A resource as the service has it. */
+/** A resource of the service. */
 export interface Stored {
   readonly version: string;
-  /** The whole of it, as JSON text. */
+  /** The resource as JSON text. */
   readonly text: string;
-  /** What of it can be edited, as JSON text. */
+  /** Its editable members, as JSON text. */
   readonly document: string;
 }
 
-/** The service, as far as an edit needs it. */
+/** The part of the service that an edit needs. */
 export interface Store {
   read(): Promise<Stored>;
-  /** Sends a body meant for that version. Answers the resource as it is then. */
+  /** Sends a body meant for that version. Returns the changed resource. */
   send(body: string, version: string): Promise<string>;
 }
 
@@ -30,23 +27,23 @@ export interface Edit {
   readonly store: Store;
   readonly terminal: Terminal;
   readonly editor: Editor;
-  /** What is edited, in a sentence. */
+  /** The name of the resource, in a sentence. */
   readonly what: string;
-  /** To send the document as it stands, not its difference to what was read. */
+  /** Sends the whole document, not its difference to the stored one. */
   readonly replace: boolean;
 }
 
-/** Where nobody watches, a program that fails in the same way again and again is stopped. */
+/** Without a person at the terminal, an editor whose text keeps being refused is stopped after so many tries. */
 const UNATTENDED_TRIES = 3;
-/** Statuses that tell of the document, not of the caller or the service. */
+/** Statuses that say that the document is wrong, not the caller or the service. */
 const REFUSED = [400, 409, 413];
 const STALE = 412;
-/** How many remarks stand above a text that is shown, or shown again because it is not YAML. */
+/** The lines of remarks above the text. */
 const LINES_ABOVE = 2;
 
 /**
- * Lets the user edit what the store has until it is sent, or given up. Answers the resource as it is then; undefined
- * where nothing was to be sent. What the user wrote and the service did not take is kept, and its place told.
+ * Lets the user edit the stored resource until the change is sent or given up. Returns the changed resource; undefined if
+ * nothing was sent. A text that the service did not take is kept in a file, whose path is reported.
  */
 export async function runEdit(edit: Edit): Promise<string | undefined> {
   const stored = await edit.store.read();
@@ -70,7 +67,7 @@ class Session {
   /** What the editor shows next, below the remarks. */
   #text: string;
   #remarks: Remarks;
-  /** Why the text is shown again. */
+  /** Why the text was refused, when it is shown again. */
   #refusal: ClientError | undefined;
   #refusals = 0;
 
@@ -130,8 +127,8 @@ class Session {
   }
 
   /**
-   * Somebody else changed the resource: the edit goes on top of what it is now, and is shown again, since only a person
-   * can tell whether both go together. True where nothing is left to send, as after an answer that was lost.
+   * Somebody else changed the resource: applies the edit to the newest version and shows it again, since only a person
+   * can judge whether both changes go together. True if nothing is left to send, as after a lost answer.
    */
   async #rebase(wanted: Value): Promise<boolean> {
     const { store, terminal, what } = this.#edit;
@@ -162,7 +159,7 @@ function documentOf(text: string): Value {
 
 const isStale = (error: unknown): boolean => error instanceof ApiError && error.body.status === STALE;
 
-/** What is wrong with the document, in words for the user. Throws whatever is no fault of the document. */
+/** The fault of the document, for the user. Rethrows errors of any other kind. */
 function refusalOf(error: unknown): ClientError {
   if (error instanceof ApiError && REFUSED.includes(error.body.status)) return error;
   if (!(error instanceof YamlFault)) throw error;

@@ -1,7 +1,7 @@
 import type { Terminal } from '../terminal.js';
 import { escapeLine } from './escape.js';
-import { shortName } from './short-name.js';
 import { type Column, TablePrinter } from './table.js';
+import { listOf, objectOf, shortName, textOf } from './values.js';
 
 interface Grant {
   readonly who: string;
@@ -14,7 +14,7 @@ export interface Permission {
   readonly grants: readonly Grant[];
 }
 
-/** How somebody comes by a permission: the letter for it in the matrix, and what it means. */
+/** How a permission is held: its letter in the matrix, and what it means. */
 const WAYS: ReadonlyMap<string, readonly [letter: string, meaning: string]> = new Map([
   ['direct', ['D', 'named in the policy']],
   ['group', ['G', 'member of a group that is named in the policy']],
@@ -24,24 +24,22 @@ const WAYS: ReadonlyMap<string, readonly [letter: string, meaning: string]> = ne
 /** `G2` before `G10`. */
 const BY_NUMBER = new Intl.Collator('en', { numeric: true });
 
-/** The permissions of an access report, each with who has it. Nothing is believed to be what it should be. */
+/** The permissions of an access report, each with who has it. */
 export function readAccess(report: string): Permission[] {
-  return listOf(JSON.parse(report), 'permissions').map((permission) => ({
-    name: textOf(permission, 'name'),
-    grants: listOf(permission, 'bindings').map((grant) => ({
-      who: shortName(textOf(grant, 'principalLink')),
-      via: textOf(grant, 'via'),
-      policy: shortName(textOf(grant, 'policyLink')).replace(/^policy\//, ''),
-    })),
-  }));
+  const { permissions } = objectOf(JSON.parse(report));
+  return listOf(permissions)
+    .map(objectOf)
+    .map(({ name, bindings }) => ({
+      name: textOf(name),
+      grants: listOf(bindings)
+        .map(objectOf)
+        .map(({ principalLink, via, policyLink }) => ({
+          who: shortName(textOf(principalLink)),
+          via: textOf(via),
+          policy: shortName(textOf(policyLink)).replace(/^policy\//, ''),
+        })),
+    }));
 }
-
-const of = (value: unknown, name: string): unknown => (value as Record<string, unknown> | null)?.[name];
-const textOf = (value: unknown, name: string): string => String(of(value, name) ?? '');
-const listOf = (value: unknown, name: string): unknown[] => {
-  const list = of(value, name);
-  return Array.isArray(list) ? list : [];
-};
 
 const distinct = (texts: readonly string[]): string[] => [...new Set(texts)].sort();
 
@@ -50,8 +48,8 @@ export const principalsOf = (permissions: readonly Permission[]): string[] =>
   distinct(permissions.flatMap(({ grants }) => grants.map(({ who }) => who)));
 
 /**
- * Shows which of the principals may do what: as a matrix and its legend, on a terminal that is wide enough. Otherwise
- * as a list by permission, each line of which is to be understood alone.
+ * Shows what each principal may do: as a matrix with a legend on a terminal that is wide enough, otherwise as a list by
+ * permission whose lines make sense alone.
  */
 export async function showAccess(
   terminal: Terminal,
@@ -63,13 +61,13 @@ export async function showAccess(
   if (!terminal.isTTY || principals.length === 0) return printList(terminal, access);
   const policies = distinct(access.flatMap(({ grants }) => grants.map(({ policy }) => policy)));
   const matrix = new TablePrinter(terminal, matrixColumns(access, policies));
-  if (!matrix.fits(principals)) return printList(terminal, access);
+  if (!(await matrix.fits(principals))) return printList(terminal, access);
   await matrix.print(principals);
   const lines = ['', ...legend(access, policies)];
   await terminal.out(lines.map((line) => `${escapeLine(line)}\n`).join(''));
 }
 
-/** A row is a principal; a cell tells by which ways, and by which policies, it has the permission. */
+/** A row is a principal; a cell says how, and by which policies, it has the permission. */
 function matrixColumns(access: readonly Permission[], policies: readonly string[]): Column<string>[] {
   const columns = access.map(({ name, grants }): Column<string> => {
     const cells = new Map<string, Set<string>>();
@@ -100,7 +98,7 @@ const LIST: readonly Column<ListedGrant>[] = [
 
 const byWho = (one: Grant, other: Grant): number => Number(one.who > other.who) - Number(one.who < other.who);
 
-/** A permission that nobody has is listed, too. */
+/** Also lists permissions that nobody has. */
 async function printList(terminal: Terminal, access: readonly Permission[]): Promise<void> {
   const rows = access.flatMap(({ name: permission, grants }): ListedGrant[] => {
     if (grants.length === 0) return [{ permission }];

@@ -1,13 +1,14 @@
 import { type Member, members, objectText, oneLine, pretty } from '../../client/json-text.js';
 import type { Format } from '../command.js';
 import type { Terminal } from '../terminal.js';
-import { escapeLines } from './escape.js';
+import { escapeLine, escapeLines } from './escape.js';
 import { UsageError } from './failures.js';
+import { type Column, TablePrinter } from './table.js';
 
 /** Formats that show the service's JSON, whole or slim. */
 export type DocumentFormat = Extract<Format, 'json' | 'yaml' | 'json-slim' | 'yaml-slim'>;
 
-/** What the slim formats leave out at the top of a resource: what the service assigned. */
+/** Members that the service assigned; the slim formats leave them out. */
 const ASSIGNED = new Set(['id', 'version', 'created', 'lastModified', 'links', 'status']);
 
 export const isDocument = (format: Format): format is DocumentFormat => /^(json|yaml)/.test(format);
@@ -41,34 +42,60 @@ async function render(format: DocumentFormat, json: string): Promise<string> {
 
 /** Where the items of a list go, page by page, so that a list of any length takes the memory of one page. */
 export interface ListSink {
-  /** `head`: the members of the envelope that stand before the items. */
+  /** `head`: the members of the envelope before the items. */
   begin(head: readonly Member[]): Promise<void>;
   items(raws: readonly string[]): Promise<void>;
   end(tail: readonly Member[]): Promise<void>;
 }
 
 export interface TextForms {
-  /** The rows of the text format. */
+  /** Prints items as rows. */
   rows(raws: readonly string[]): Promise<void>;
   /** The one word that `--output names` shows of an item; nothing for an item without a name. */
   name(raw: string): string | undefined;
 }
+
+/** Items as rows of these columns, and as names. */
+export function textForms<Item>(
+  terminal: Terminal,
+  columns: readonly Column<Item>[],
+  name: (item: Item) => string,
+): TextForms {
+  const table = new TablePrinter(terminal, columns);
+  const parse = (raw: string) => (JSON.parse(raw) ?? {}) as Item;
+  return { rows: (raws) => table.print(raws.map(parse)), name: (raw) => name(parse(raw)) };
+}
+
+/** Shows an answer: as a document the whole of it, else its items as rows or names. */
+export async function showAnswer<Item>(
+  terminal: Terminal,
+  format: Format,
+  answer: string,
+  { items, columns, name }: { items: readonly Item[]; columns: readonly Column<Item>[]; name: (item: Item) => string },
+): Promise<void> {
+  if (isDocument(format)) return showResource(terminal, format, answer);
+  if (format === 'text') return new TablePrinter(terminal, columns).print(items);
+  await printLines(terminal, items.map(name));
+}
+
+/** Prints texts a line each; control characters are escaped. */
+export const printLines = (terminal: Terminal, lines: readonly string[]): Promise<void> =>
+  terminal.out(lines.map((line) => `${escapeLine(line)}\n`).join(''));
+
+const ignore = async () => {};
 
 /** The sink of a format. */
 export function openList(terminal: Terminal, format: Format, forms: TextForms): ListSink {
   if (isDocument(format)) {
     return isJson(format) ? new JsonList(terminal, isSlim(format)) : new YamlList(terminal, isSlim(format));
   }
-  if (format === 'text') return { begin: async () => {}, items: (raws) => forms.rows(raws), end: async () => {} };
+  if (format === 'text') return { begin: ignore, items: forms.rows, end: ignore };
   if (format !== 'names') throw new UsageError(`--output ${format} is not available for this list`);
-  const items = async (raws: readonly string[]) => {
-    const names = raws.map(forms.name).filter((name) => name !== undefined);
-    await terminal.out(names.map((name) => `${escapeLines(name.replaceAll('\n', ' '))}\n`).join(''));
-  };
-  return { begin: async () => {}, items, end: async () => {} };
+  const named = (raws: readonly string[]) => raws.map(forms.name).filter((name) => name !== undefined);
+  return { begin: ignore, items: (raws) => printLines(terminal, named(raws)), end: ignore };
 }
 
-/** Where events go that come without an end: each stands for itself, JSON on a line of its own. */
+/** Where an endless stream of events goes: each is a document of its own, in JSON a line. */
 export function openStream(terminal: Terminal, format: Format, forms: TextForms): ListSink['items'] {
   if (!isDocument(format)) return openList(terminal, format, forms).items;
   const shown = (raw: string) => (isSlim(format) ? slim(raw) : raw);
@@ -126,7 +153,7 @@ class YamlList implements ListSink {
     if (raws.length === 0) return;
     const { toYaml } = await import('./yaml.js');
     const shown = this.slim ? raws.map(slim) : raws;
-    // A list inside a map may stand at the map's own indentation: each page continues the one list.
+    // A list inside a map may have the map's own indentation: each page continues the one list.
     await this.terminal.out(`${this.#count === 0 ? '\n' : ''}${toYaml(`[${shown.join(',')}]`)}`);
     this.#count += raws.length;
   }

@@ -17,8 +17,8 @@ export const escapeLine = (text: string): string =>
   text.replace(UNSAFE, (char) => SHORT[char] ?? toUnicodeEscape(char));
 
 /**
- * Text of several lines: as `escapeLine`, but line feeds stay. In JSON text this changes no value: there, what it
- * replaces stands inside strings only, and `\uXXXX` means the same character.
+ * Text of several lines: as `escapeLine`, but line feeds stay. In JSON text this changes no value: there, it
+ * replaces characters inside strings only, and `\uXXXX` means the same character.
  */
 export const escapeLines = (text: string): string =>
   text.replace(UNSAFE, (char) => (char === '\n' ? char : toUnicodeEscape(char)));

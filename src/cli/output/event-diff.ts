@@ -2,13 +2,13 @@ import { elements, members } from '../../client/json-text.js';
 
 /** One thing that a change altered. The values are JSON texts, so that numbers are shown as they were sent. */
 export interface Change {
-  /** Where it is in the resource: `description`, `tags.team`, `spec.ports[0].number`. */
+  /** Its path in the resource: `description`, `tags.team`, `spec.ports[0].number`. */
   readonly what: string;
   /** It is one of the elements of the list that `what` names. */
   readonly element?: true;
-  /** Undefined where there was nothing. */
+  /** Undefined if it was added. */
   readonly before: string | undefined;
-  /** Undefined where there is nothing any more. */
+  /** Undefined if it was removed. */
   readonly after: string | undefined;
 }
 
@@ -18,25 +18,25 @@ export interface Difference {
   readonly notable: readonly Change[];
 }
 
-/** The service sets these with every change, and the event itself tells as much. */
+/** The service sets these with every change; the event itself says as much. */
 const ASSIGNED = new Set(['id', 'version', 'created', 'lastModified', 'issued']);
 
-/** What an audit event says that it changed in its resource; nothing for one that does not say. */
+/** What an audit event changed in its resource; empty for an event that does not say. */
 export function differenceOf(event: string): Difference {
   const { action, resource } = Object.fromEntries(partsOf(event));
   const sides = partsOf(partsOf(action).get('data'));
   const [before, after] = [partsOf(sides.get('before')), partsOf(sides.get('after'))];
   const { name, type } = Object.fromEntries(partsOf(resource));
-  // Keys stand in the log of whom they speak for. There, only the identifier tells one from the other.
+  // The log of a principal holds the changes of its keys, which only their identifiers distinguish.
   const isKey = type === '"key"';
   const changes = namesOf(before, after)
     .filter((part) => !ASSIGNED.has(part) || (isKey && part === 'id'))
     .flatMap((part) => compare(stepTo(isKey ? 'key' : '', part), before.get(part), after.get(part)));
   if (before.size > 0 && after.size > 0) return { changes, notable: changes };
-  // Of what was made or deleted, neither what is empty nor what repeats its name.
+  // For a created or deleted resource, skip empty members and those that repeat its name.
   const dull = new Set(['{}', '[]', name]);
-  const tells = (change: Change) => !dull.has(change.before ?? change.after) && change.what !== 'origin';
-  return { changes, notable: changes.filter(tells) };
+  const isNotable = (change: Change) => !dull.has(change.before ?? change.after) && change.what !== 'origin';
+  return { changes, notable: changes.filter(isNotable) };
 }
 
 function compare(what: string, before: string | undefined, after: string | undefined): Change[] {

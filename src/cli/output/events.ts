@@ -1,12 +1,13 @@
 import type { TimeStyle } from '../command.js';
 import type { Style, Terminal } from '../terminal.js';
-import type { TextForms } from './document.js';
+import { type TextForms, textForms } from './document.js';
+import { escapeLine } from './escape.js';
+import { type Change, type Difference, differenceOf } from './event-diff.js';
 import { type Column, TablePrinter } from './table.js';
-import { formatTime } from './time.js';
-import { whoOf } from './who.js';
+import { refOf, shortName, textOf, timeText } from './values.js';
 
-/** What the text format shows of an event. Anything may be missing; nothing is believed to be what it should be. */
-export interface ShownEvent {
+/** The part of an event that the text format shows. */
+interface ShownEvent {
   id?: unknown;
   eventTime?: unknown;
   resource?: { id?: unknown; name?: unknown; type?: unknown };
@@ -19,37 +20,91 @@ export interface ShownEvent {
 const GOOD = new Set(['OK', 'SUCCESS', 'ALLOWED']);
 const BAD = new Set(['DENIED', 'ERROR', 'FAILED', 'FAILURE']);
 
-const text = (value: unknown): string => (typeof value === 'string' ? value : value == null ? '' : String(value));
-
 function resultStyle({ result }: ShownEvent): Style | undefined {
-  const status = text(result?.status).toUpperCase();
+  const status = textOf(result?.status).toUpperCase();
   if (GOOD.has(status)) return 'green';
   return BAD.has(status) ? 'red' : undefined;
 }
 
-/** What each column shows of an event. */
-export const eventColumns = (style: TimeStyle) =>
+const eventColumns = (style: TimeStyle) =>
   ({
-    time: { header: 'TIME', value: (event) => formatTime(text(event.eventTime), style, Date.now()) },
-    action: { header: 'ACTION', value: ({ action }) => text(action?.type), shrinks: true },
-    result: { header: 'RESULT', value: ({ result }) => text(result?.status), shrinks: true, style: resultStyle },
-    type: { header: 'RESOURCE TYPE', value: ({ resource }) => text(resource?.type), shrinks: true },
+    time: { header: 'TIME', value: ({ eventTime }) => timeText(eventTime, style) },
+    action: { header: 'ACTION', value: ({ action }) => textOf(action?.type), shrinks: true },
+    result: { header: 'RESULT', value: ({ result }) => textOf(result?.status), shrinks: true, style: resultStyle },
+    type: { header: 'RESOURCE TYPE', value: ({ resource }) => textOf(resource?.type), shrinks: true },
     resource: {
       header: 'RESOURCE',
-      value: ({ resource }) => text(resource?.name) || text(resource?.id),
+      value: ({ resource }) => textOf(resource?.name) || textOf(resource?.id),
       shrinks: true,
     },
     who: { header: 'WHO', value: whoOf, shrinks: true },
-    from: { header: 'FROM', value: ({ context }) => text(context?.remoteIp), shrinks: true },
-    id: { header: 'ID', value: ({ id }) => text(id) },
+    from: { header: 'FROM', value: ({ context }) => textOf(context?.remoteIp), shrinks: true },
+    id: { header: 'ID', value: ({ id }) => textOf(id) },
   }) satisfies Record<string, Column<ShownEvent>>;
+
+/**
+ * Who did it, as the event says. If its publisher is somebody else, a star in front says so, where no cut removes it, and
+ * the publisher follows: `*ann@example.com (by ci)`. Older events name no publisher and are shown as they are.
+ */
+function whoOf({ context, subject }: ShownEvent): string {
+  const said = textOf(subject?.email) || textOf(subject?.name);
+  const publisher = context?.publisher;
+  if (typeof publisher !== 'object' || publisher === null) return said;
+  const { link, keyId } = publisher as { link?: unknown; keyId?: unknown };
+  // The root key is of no organization and has no link.
+  const { kind, ref } = link === undefined ? { kind: '', ref: textOf(keyId) } : refOf(textOf(link));
+  if (said === '') return `*- (by ${ref})`;
+  const same = kind === 'user' ? textOf(subject?.email).toLowerCase() === ref : !textOf(subject?.email) && said === ref;
+  return same ? said : `*${said} (by ${ref})`;
+}
 
 /** Audit events as text rows, and as names: an event's name is its id. */
 export function eventForms(terminal: Terminal, style: TimeStyle): TextForms {
-  const table = new TablePrinter<ShownEvent>(terminal, Object.values(eventColumns(style)));
-  const parse = (raw: string) => (JSON.parse(raw) ?? {}) as ShownEvent;
-  return {
-    rows: (raws) => table.print(raws.map(parse)),
-    name: (raw) => text(parse(raw).id),
-  };
+  return textForms<ShownEvent>(terminal, Object.values(eventColumns(style)), ({ id }) => textOf(id));
 }
+
+type LoggedEvent = ShownEvent & { difference: Difference };
+
+const CHANGE: Column<LoggedEvent> = {
+  header: 'CHANGE',
+  value: ({ difference }) => difference.notable.map(inWords).join(', '),
+  shrinks: true,
+};
+
+/** The event log of one resource: a line an event that says what changed; with `diff`, before and after below it. */
+export function eventlogForms(terminal: Terminal, style: TimeStyle, diff: boolean): TextForms {
+  const { time, action, result, who, from } = eventColumns(style);
+  const table = new TablePrinter<LoggedEvent>(terminal, [time, action, result, who, from, CHANGE]);
+  const below = ({ difference }: LoggedEvent) => (diff ? difference.changes.flatMap(diffLines(terminal)) : []);
+  const read = (raw: string) => ({ ...(JSON.parse(raw) as ShownEvent), difference: differenceOf(raw) });
+  return { rows: (raws) => table.print(raws.map(read), below), name: eventForms(terminal, style).name };
+}
+
+/** `description "a" -> "b"`, `+tags.team=core`, `-member ann@example.com`. */
+function inWords(change: Change): string {
+  const { what, before, after } = change;
+  if (before !== undefined && after !== undefined) return `${what} ${before} -> ${after}`;
+  const [sign, value = ''] = after === undefined ? ['-', before] : ['+', after];
+  const link = linked(change, value);
+  return link ? `${sign}${link.what} ${plain(JSON.stringify(link.name))}` : `${sign}${what}=${plain(value)}`;
+}
+
+function diffLines(terminal: Terminal): (change: Change) => string[] {
+  const line = (sign: string, change: Change, value: string) => {
+    const link = linked(change, value);
+    return `    ${sign} ${escapeLine(link ? `${link.what}: ${link.name}` : `${change.what}: ${value}`)}`;
+  };
+  return (change) => [
+    ...(change.before === undefined ? [] : [terminal.paint('red', line('-', change, change.before))]),
+    ...(change.after === undefined ? [] : [terminal.paint('green', line('+', change, change.after))]),
+  ];
+}
+
+/** Of an element of `memberLinks`: the `member`, by its short name. */
+function linked({ what, element }: Change, value: string): { what: string; name: string } | undefined {
+  if (!element || !what.endsWith('Links') || !value.startsWith('"')) return undefined;
+  return { what: what.slice(0, -'Links'.length), name: shortName(JSON.parse(value) as string) };
+}
+
+/** A string that is one plain word goes without its quotes. */
+const plain = (value: string): string => value.replace(/^"([\w.@:/+][\w.@:/+-]*)"$/, '$1');

@@ -1,14 +1,11 @@
 import type { Definition } from 'clipanion';
+import { COMMON } from '../args/shape.js';
 import type { Family } from '../commands/families.js';
 import type { Terminal } from '../terminal.js';
 import { EXIT } from './failures.js';
 
-/** Options that every command of the service has: listed after a command's own. */
-const COMMON = new Set(
-  ['output', 'color', 'profile', 'org', 'ts', 'max', 'token', 'endpoint', 'insecure', 'verbose', 'debug'].map(
-    (name) => `--${name}`,
-  ),
-);
+/** Options that every command of the service has are listed after a command's own. */
+const COMMON_NAMES = new Set(COMMON.options.flatMap(({ names }) => names));
 
 interface Row {
   left: string;
@@ -74,7 +71,7 @@ export class Help {
 }
 
 const isCommon = (definition: string): boolean =>
-  (definition.split(' ')[0] ?? '').split(',').some((n) => COMMON.has(n));
+  (definition.split(' ')[0] ?? '').split(',').some((n) => COMMON_NAMES.has(n));
 
 const oneLine = (text: string): string => text.trim().replaceAll('\n', ' ');
 

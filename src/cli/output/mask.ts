@@ -1,5 +1,5 @@
 const MASK = '***';
-/** A key of this service, wherever it stands. */
+/** A key of this service, anywhere in a text. */
 const SERVICE_KEY = /svc_[A-Za-z0-9_-]{8,}/g;
 /** A member of a JSON body that is a secret by its name. */
 const SECRET_MEMBER = /("(?:key|token|secret|password|authorization)"\s*:\s*")[^"\\]*(?:\\.[^"\\]*)*"/gi;
@@ -22,7 +22,7 @@ export class Masker {
   }
 }
 
-/** A key as `profile get` shows it: enough to tell two keys apart, too little to use. */
+/** A key as `profile get` shows it: enough to distinguish two keys, too little to use. */
 export function abbreviate(secret: string): string {
   return secret.length >= 20 ? `${secret.slice(0, 4)}${MASK}${secret.slice(-4)}` : MASK;
 }

@@ -1,13 +1,14 @@
 import { constants } from 'node:fs';
 import { type FileHandle, link, lstat, open, rename, rm } from 'node:fs/promises';
-import { CliError } from './failures.js';
+import { ClientError } from '../../client/errors.js';
+import { CliError, EXIT } from './failures.js';
 
-/** Makes a file for its owner alone. Throws where anything has that name, a symbolic link included. */
+/** Creates a file that only its owner can read. Throws if the name is taken, also by a symbolic link. */
 export function openNew(path: string): Promise<FileHandle> {
   return open(path, 'wx', 0o600);
 }
 
-/** Opens a file that an earlier run made, and nothing that a symbolic link leads to. */
+/** Opens a file that an earlier run created; never follows a symbolic link. */
 export async function openOwn(path: string): Promise<FileHandle> {
   const handle = await open(path, constants.O_RDWR | (constants.O_NOFOLLOW ?? 0)).catch((error) => {
     throw error.code === 'ELOOP' ? notOwn(path) : error;
@@ -22,7 +23,7 @@ function notOwn(path: string): CliError {
   return new CliError(`${path} is not a file of this command: it is a link, or not a plain file`);
 }
 
-/** Throws where the name is taken, and says what to do about it. */
+/** Throws if the name is taken, and says what to do about it. */
 export async function requireAbsent(path: string, remedy: string): Promise<void> {
   const isThere = await lstat(path).then(
     () => true,
@@ -31,7 +32,17 @@ export async function requireAbsent(path: string, remedy: string): Promise<void>
       throw error;
     },
   );
-  if (isThere) throw new CliError(`${path} is there already; ${remedy}`);
+  if (isThere) throw new CliError(`${path} already exists; ${remedy}`);
+}
+
+/** Names the file in the errors of the file system. */
+export async function writing<Result>(file: string, work: () => Promise<Result>): Promise<Result> {
+  try {
+    return await work();
+  } catch (error) {
+    if (error instanceof ClientError) throw error;
+    throw new CliError(`cannot write ${file}: ${(error as Error).message}`, EXIT.failure, [], { cause: error });
+  }
 }
 
 /** Some file systems have no hard links. */
@@ -43,7 +54,7 @@ export async function giveName(unfinished: string, path: string): Promise<void> 
     await link(unfinished, path);
   } catch (error) {
     if (!NO_LINKS.includes((error as NodeJS.ErrnoException).code ?? '')) throw error;
-    await requireAbsent(path, 'it came while this was written');
+    await requireAbsent(path, 'it was created meanwhile');
     return rename(unfinished, path);
   }
   await rm(unfinished);

@@ -1,4 +1,3 @@
-import stringWidth from 'string-width';
 import type { Style, Terminal } from '../terminal.js';
 import { escapeLine } from './escape.js';
 
@@ -6,7 +5,7 @@ export interface Column<T> {
   header: string;
   /** The cell's text as the service gave it; the table escapes it. */
   value(item: T): string;
-  /** May be cut on a terminal that is too narrow. Identifiers must not be: people copy them. */
+  /** May be cut on a narrow terminal. Identifiers must not be cut: people copy them. */
   shrinks?: boolean;
   style?(item: T): Style | undefined;
 }
@@ -14,11 +13,13 @@ export interface Column<T> {
 const GAP = '  ';
 const NARROWEST = 8;
 const EMPTY = '-';
-const graphemes = new Intl.Segmenter();
 const PLAIN = /^[\x20-\x7e]*$/;
 
+/** Measures text that is not plain; loaded when there is some, since loading it takes as long as the command itself. */
+let stringWidth: ((text: string) => number) | undefined;
+
 /** Display cells; plain text, by far the most of it, is measured without the costly look at each character. */
-const cellsOf = (text: string): number => (PLAIN.test(text) ? text.length : stringWidth(text));
+const cellsOf = (text: string): number => (PLAIN.test(text) ? text.length : (stringWidth?.(text) ?? text.length));
 
 /**
  * Prints rows in aligned columns, batch by batch: a column grows when a later batch needs more, so that a list of any
@@ -35,9 +36,9 @@ export class TablePrinter<T> {
     this.#widths = columns.map(({ header }) => (terminal.isTTY ? header.length : 1));
   }
 
-  /** `below` gives the lines that stand under an item's row; they are printed as they are. */
+  /** `below` returns lines to print under an item's row, unchanged. */
   async print(items: readonly T[], below: (item: T) => readonly string[] = () => []): Promise<void> {
-    const rows = this.#rows(items);
+    const rows = await this.#rows(items);
     this.#widths = this.#grown(rows);
     const widths = this.terminal.isTTY ? this.#fit(this.terminal.width) : this.#widths;
     const lines = items.flatMap((item, index) => [
@@ -58,12 +59,14 @@ export class TablePrinter<T> {
   }
 
   /** Whether the items fit the terminal with nothing cut. */
-  fits(items: readonly T[]): boolean {
-    return lineWidth(this.#grown(this.#rows(items))) <= this.terminal.width;
+  async fits(items: readonly T[]): Promise<boolean> {
+    return lineWidth(this.#grown(await this.#rows(items))) <= this.terminal.width;
   }
 
-  #rows(items: readonly T[]): string[][] {
-    return items.map((item) => this.columns.map((column) => escapeLine(column.value(item)) || EMPTY));
+  async #rows(items: readonly T[]): Promise<string[][]> {
+    const rows = items.map((item) => this.columns.map((column) => escapeLine(column.value(item)) || EMPTY));
+    if (!rows.flat().every((cell) => PLAIN.test(cell))) stringWidth ??= (await import('string-width')).default;
+    return rows;
   }
 
   #grown(rows: readonly string[][]): number[] {
@@ -109,12 +112,12 @@ export class TablePrinter<T> {
 const lineWidth = (widths: readonly number[]): number =>
   widths.reduce((sum, width) => sum + width, GAP.length * (widths.length - 1));
 
-/** The text within so many display cells, its end marked where it was cut; characters stay whole. */
+/** The text cut to so many display cells, ending with a mark; characters stay whole. */
 function cut(text: string, width: number): string {
   if (cellsOf(text) <= width) return text;
   let kept = '';
   let cells = 0;
-  for (const { segment } of graphemes.segment(text)) {
+  for (const { segment } of new Intl.Segmenter().segment(text)) {
     cells += cellsOf(segment);
     if (cells > width - 1) break;
     kept += segment;

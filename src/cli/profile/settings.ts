@@ -3,7 +3,7 @@ import type { Profile } from './store.js';
 
 const DEFAULT_ENDPOINT = 'http://127.0.0.1:8080';
 
-/** What the flags of one call say; an empty text counts as not given. */
+/** The options of one call; an empty text counts as not given. */
 export interface RequestFlags {
   profile?: string | undefined;
   org?: string | undefined;
@@ -20,73 +20,51 @@ export interface Settings {
   auditEndpoint: string;
 }
 
-interface Level {
-  from: string;
-  org: string | undefined;
-  token: string | undefined;
-  endpoint: string | undefined;
-  auditEndpoint: string | undefined;
-}
+/** Settings, and where they are from, for messages. */
+type Level = { from: string } & { [Member in keyof Profile]?: string | undefined };
 
 type FindProfile = (name: string | undefined) => Promise<{ name: string; profile: Profile } | undefined>;
 
 /**
- * Flag before environment before profile before default. The profile is read only when something is left to find, so
- * that a call which is complete without it also works without a readable profile file.
+ * The command line before the environment before the profile before the default. The profile is read only when something
+ * is left to find, so that a call which is complete without it also works without a readable profile file.
  *
  * Within one level the audit endpoint defaults to that level's endpoint: `--endpoint` moves audit calls too, whatever
  * the profile says about them.
  */
 export async function resolveSettings(
-  flags: RequestFlags,
+  { profile, org, token, endpoint }: RequestFlags,
   env: NodeJS.ProcessEnv,
   find: FindProfile,
 ): Promise<Settings> {
+  const { SVC_ORG, SVC_TOKEN, SVC_ENDPOINT, SVC_AUDIT_ENDPOINT } = env;
   const levels: Level[] = [
-    {
-      from: 'the command line',
-      org: flags.org,
-      token: flags.token,
-      endpoint: flags.endpoint,
-      auditEndpoint: undefined,
-    },
+    { from: 'the command line', org, token, endpoint },
     {
       from: 'the environment',
-      org: env.SVC_ORG,
-      token: env.SVC_TOKEN,
-      endpoint: env.SVC_ENDPOINT,
-      auditEndpoint: env.SVC_AUDIT_ENDPOINT,
+      org: SVC_ORG,
+      token: SVC_TOKEN,
+      endpoint: SVC_ENDPOINT,
+      auditEndpoint: SVC_AUDIT_ENDPOINT,
     },
   ];
-  const named = flags.profile || env.SVC_PROFILE || undefined;
-  const complete = (['org', 'token', 'endpoint'] as const).every((key) => levels.some((level) => level[key]));
-  const found = named !== undefined || !complete ? await find(named) : undefined;
-  if (found) {
-    const { org, token, endpoint, auditEndpoint } = found.profile;
-    levels.push({ from: `profile ${found.name}`, org, token, endpoint, auditEndpoint });
-  }
-  const token = first(levels, (level) => level.token);
-  if (token) checkToken(token.value, token.from);
-  const endpoint = first(levels, (level) => level.endpoint);
-  const audit = first(levels, (level) => level.auditEndpoint || level.endpoint);
+  const named = profile || env.SVC_PROFILE || undefined;
+  const isComplete = (['org', 'token', 'endpoint'] as const).every((key) => levels.some((level) => level[key]));
+  const found = named !== undefined || !isComplete ? await find(named) : undefined;
+  if (found) levels.push({ ...found.profile, from: `profile ${found.name}` });
+  levels.push({ from: 'the default', endpoint: DEFAULT_ENDPOINT });
+  const first = (read: (level: Level) => string | undefined, check?: (value: string, from: string) => string) => {
+    const level = levels.find(read);
+    const value = level && read(level);
+    return value && check ? check(value, level.from) : value;
+  };
   return {
     profile: found?.name,
-    org: first(levels, (level) => level.org)?.value,
-    token: token?.value,
-    endpoint: endpoint ? checkEndpoint(endpoint.value, endpoint.from) : DEFAULT_ENDPOINT,
-    auditEndpoint: audit ? checkEndpoint(audit.value, audit.from) : DEFAULT_ENDPOINT,
+    org: first((level) => level.org),
+    token: first((level) => level.token, checkToken),
+    endpoint: first((level) => level.endpoint, checkEndpoint) ?? DEFAULT_ENDPOINT,
+    auditEndpoint: first((level) => level.auditEndpoint || level.endpoint, checkEndpoint) ?? DEFAULT_ENDPOINT,
   };
-}
-
-function first(
-  levels: Level[],
-  read: (level: Level) => string | undefined,
-): { value: string; from: string } | undefined {
-  for (const level of levels) {
-    const value = read(level);
-    if (value) return { value, from: level.from };
-  }
-  return undefined;
 }
 
 /** An address without its trailing slash; it may have a path, as behind a gateway. */
@@ -99,8 +77,7 @@ export function checkEndpoint(text: string, from: string): string {
 }
 
 /** A token travels in a header: visible ASCII only. The message never repeats it. */
-export function checkToken(text: string, from: string): void {
-  if (!/^[\x21-\x7e]{1,4096}$/.test(text)) {
-    throw new UsageError(`the token of ${from} is not a key: it holds white space or characters beyond ASCII`);
-  }
+export function checkToken(text: string, from: string): string {
+  if (/^[\x21-\x7e]{1,4096}$/.test(text)) return text;
+  throw new UsageError(`the token of ${from} is not a key: it holds white space or characters beyond ASCII`);
 }

@@ -33,7 +33,7 @@ async function configDir(env: NodeJS.ProcessEnv): Promise<string> {
 }
 
 /**
- * The profile file. It holds keys: mode 0600, in a folder of mode 0700 where it makes one. A change is written beside
+ * The profile file. It holds keys: mode 0600, in a folder of mode 0700 that it creates if needed. A change is written beside
  * the file, synced and renamed, under a lock: a crash leaves the old file or the new one, and two changes at once are
  * both kept.
  */
@@ -66,14 +66,12 @@ export class ProfileStore {
   /** The profile of that name, or the default one; undefined when none is named and there is no default. */
   async find(name: string | undefined): Promise<{ name: string; profile: Profile } | undefined> {
     const profiles = await this.read();
-    const wanted = name ?? profiles.default;
-    const profile = wanted === undefined ? undefined : profiles.byName.get(wanted);
-    if (wanted !== undefined && profile) return { name: wanted, profile };
-    if (name === undefined) return undefined;
-    throw unknownProfile(name, profiles);
+    if (name !== undefined) return { name, profile: existing(name, profiles) };
+    const profile = profiles.byName.get(profiles.default ?? '');
+    return profiles.default !== undefined && profile ? { name: profiles.default, profile } : undefined;
   }
 
-  /** Applies one change to the file as it is then; an error thrown by `change` leaves the file as it was. */
+  /** Applies one change to the newest content; an error thrown by `change` leaves the file unchanged. */
   async update(change: (profiles: Profiles) => void): Promise<Profiles> {
     await mkdir(dirname(this.file), { recursive: true, mode: 0o700 });
     const release = await this.#lock();
@@ -88,7 +86,7 @@ export class ProfileStore {
   }
 
   async #write(profiles: Profiles): Promise<void> {
-    // A link to a file kept elsewhere stays a link: what is replaced is the file it leads to.
+    // A symbolic link stays one: the file that it leads to is replaced.
     const target = await realpath(this.file).catch(() => this.file);
     const temporary = join(dirname(target), `.${basename(target)}.${randomBytes(6).toString('hex')}.tmp`);
     const body = { version: 1, default: profiles.default, profiles: Object.fromEntries(profiles.byName) };
@@ -134,10 +132,13 @@ export function checkProfileName(name: string): void {
   throw new UsageError(`\`${name}\` is not a profile name: use at most 63 letters, digits, dots, dashes, underscores`);
 }
 
-export function unknownProfile(name: string, profiles: Profiles): CliError {
-  const known = [...profiles.byName.keys()];
-  return new CliError(`there is no profile \`${name}\``, undefined, [
-    known.length > 0 ? `there is: ${known.join(', ')}` : 'make one with `svc profile create` or `svc login`',
+/** The profile of that name. Throws if there is none. */
+export function existing(name: string, { byName }: Profiles): Profile {
+  const profile = byName.get(name);
+  if (profile) return profile;
+  const known = [...byName.keys()];
+  throw new CliError(`no profile \`${name}\` exists`, undefined, [
+    known.length > 0 ? `existing profiles: ${known.join(', ')}` : 'make one with `svc profile create` or `svc login`',
   ]);
 }
 
@@ -160,19 +161,17 @@ function parseProfiles(text: string): Profiles | undefined {
   }
   if (!isRecord(body) || body.version !== 1 || !isRecord(body.profiles)) return undefined;
   if (body.default !== undefined && typeof body.default !== 'string') return undefined;
-  const byName = new Map<string, Profile>();
-  for (const [name, value] of Object.entries(body.profiles)) {
-    if (!isRecord(value)) return undefined;
-    const profile: Profile = {};
-    for (const member of MEMBERS) {
-      const text = value[member];
-      if (text === undefined) continue;
-      if (typeof text !== 'string') return undefined;
-      profile[member] = text;
-    }
-    byName.set(name, profile);
-  }
-  return { default: body.default, byName };
+  const byName = new Map(Object.entries(body.profiles).map(([name, value]) => [name, parseProfile(value)]));
+  if (![...byName.values()].every((profile) => profile !== undefined)) return undefined;
+  return { default: body.default, byName: byName as Map<string, Profile> };
+}
+
+function parseProfile(value: unknown): Profile | undefined {
+  if (!isRecord(value)) return undefined;
+  const known = MEMBERS.filter((member) => value[member] !== undefined).map(
+    (member) => [member, value[member]] as const,
+  );
+  return known.every(([, text]) => typeof text === 'string') ? Object.fromEntries(known) : undefined;
 }
 
 const isRecord = (value: unknown): value is Record<string, unknown> =>

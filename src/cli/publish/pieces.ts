@@ -10,7 +10,7 @@ import {
 } from '../../contract/json-tokens.js';
 import { LIMITS } from '../../contract/limits.js';
 
-/** No piece is larger: it could not travel anyway, and a file without line ends must not fill the memory. */
+/** The longest piece: no request takes more, and a file without line ends must not fill the memory. */
 export const LARGEST_PIECE = LIMITS.bulkBytes / 2;
 
 /** One event's bytes in the input, and the line it begins on; or why there is none. */
@@ -30,8 +30,8 @@ interface Splitter {
 }
 
 /**
- * The events of a file as they stand in it: of NDJSON each line, of a JSON array each element, else each of the JSON
- * documents that follow one another. Memory stays flat; input without an end is no problem.
+ * The events of a file, unchanged: the lines of NDJSON, the elements of a JSON array, or else JSON documents one after
+ * another. Memory stays flat, also for endless input.
  */
 export async function* readPieces(input: AsyncIterable<Buffer | string>): AsyncGenerator<Piece> {
   let head: Buffer = Buffer.alloc(0);
@@ -53,7 +53,7 @@ export async function* readPieces(input: AsyncIterable<Buffer | string>): AsyncG
   if (splitter) yield* splitter.end();
 }
 
-/** What kind of file begins so; undefined while that cannot be told. */
+/** The splitter for a file that begins so; undefined if more of the file is needed to decide. */
 function chooseSplitter(head: Buffer, ended: boolean): Splitter | undefined {
   const text = withoutMark(head);
   const start = skipSpace(text, 0);
@@ -170,15 +170,15 @@ class ValueSplitter implements Splitter {
     } else if (this.#begin !== undefined) yield this.#piece(Buffer.alloc(0));
   }
 
-  /** Whether the token is none of an element; `depth` is that before it. */
+  /** Whether the token belongs to no element; `depth` is the depth before it. */
   #isOutside(token: number, depth: number): boolean {
     return !this.#opened || this.#closed || (depth === 1 && (token === COMMA || token === CLOSE_ARRAY));
   }
 
-  /** The bracket that opens the array, the commas and the bracket that closes it; whatever is behind is one fault. */
+  /** Reads the brackets of the array and its commas. Text after the closing bracket is one fault. */
   *#outside(token: number, rest: Buffer): Generator<Piece> {
     if (this.#closed) {
-      if (this.#elements >= 0) yield { line: this.#line, fault: 'there is text behind the end of the array' };
+      if (this.#elements >= 0) yield { line: this.#line, fault: 'there is text after the end of the array' };
       this.#elements = -1;
       return;
     }
@@ -208,7 +208,7 @@ function linesIn(bytes: Buffer): number {
   return lines;
 }
 
-/** Without the white space behind a value, which is no part of it. */
+/** Without trailing white space. */
 function trimmed({ bytes, ...piece }: Piece): Piece {
   if (!bytes) return piece;
   let end = bytes.length;

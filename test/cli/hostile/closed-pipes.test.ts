@@ -19,7 +19,7 @@ async function endless() {
   return { server, env: { SVC_ENDPOINT: server.url, SVC_ORG: 'acme', SVC_TOKEN: 'token' } };
 }
 
-describe('a reader that goes away is no error, and nothing more is asked for', () => {
+describe('a reader that goes away is no error, and no more pages are read', () => {
   it.each(FORMATS)('-o %s', async (format) => {
     const { server, env } = await endless();
     const { code, stderr } = await svc(['user', 'get', '--max', '0', '-o', format], { env, closeAfter: 1 });

@@ -39,7 +39,7 @@ it('there are sixty payloads', () => {
 });
 
 describe('what the service took of sixty payloads, in a pipe', () => {
-  it.each(FORMATS)('-o %s: no control character leaves as such', async (format) => {
+  it.each(FORMATS)('-o %s: writes no control character raw', async (format) => {
     const text = await live.out(['group', 'get', '--max', '0', '-o', format]);
     expect(PAYLOADS.filter((payload) => text.includes(names.get(payload) ?? '?'))).toHaveLength(60);
     expect(RAW.exec(text)).toBeNull();
@@ -73,7 +73,7 @@ describe('on a terminal', () => {
   }
 });
 
-it('in text the columns stand below each other by display cells', async () => {
+it('aligns columns by display cells', async () => {
   const widths = { plain: 5, 東京: 4, '👩‍👩‍👧': 2, 'e\u0301': 1, '🇯🇵': 2, ｆｕｌｌ: 8 };
   const groups: Group[] = [];
   for (const description of Object.keys(widths)) groups.push(await live.group({ description, tags: {} }));
@@ -87,10 +87,10 @@ it('in text the columns stand below each other by display cells', async () => {
   );
 });
 
-describe('what get writes, other commands take', () => {
+describe('other commands accept what get writes', () => {
   const patched = ['json', 'yaml', 'json-slim', 'yaml-slim'];
 
-  it.each(patched)('-o %s goes through patch and changes nothing', async (format) => {
+  it.each(patched)('-o %s is accepted by patch and changes nothing', async (format) => {
     for (const payload of SYNTAX.slice(0, 8)) {
       const name = names.get(payload) ?? '';
       const before = (await live.groups.get(name)).body;
@@ -100,7 +100,7 @@ describe('what get writes, other commands take', () => {
     }
   });
 
-  it.each(patched)('-o %s goes through create under another name', async (format) => {
+  it.each(patched)('-o %s is accepted by create under another name', async (format) => {
     const account = await live.account();
     const terms = HOSTILE.slice(0, 40).map((payload) => ({ op: '=', tag: `k${payload}`, value: `v${payload}` }));
     const memberQuery = { kind: 'user', fetch: 'items', spec: { match: 'any', terms } };

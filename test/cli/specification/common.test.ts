@@ -14,7 +14,7 @@ beforeAll(async () => {
 afterAll(() => live.remove());
 
 describe('an option that every command has does what the specification says', () => {
-  it('has a check for each promise, and none for what is not promised', () => {
+  it('has a check for each promise, and no other', () => {
     expect(Object.keys(COMMON_CHECKS).sort()).toEqual([...common].sort());
   });
 

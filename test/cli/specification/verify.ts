@@ -14,7 +14,7 @@ export function verify(kind: Kind, promises: readonly string[], checks: Checks):
   });
   afterAll(() => live.remove());
 
-  it('has a check for each promise, and none for what is not promised', () => {
+  it('has a check for each promise, and no other', () => {
     expect(Object.keys(checks).sort()).toEqual([...promises].sort());
   });
 

@@ -1,12 +1,25 @@
 import { type FileHandle, rename, rm, writeFile } from 'node:fs/promises';
 import { escapeLine } from '../../output/escape.js';
-import { CliError, EXIT, UsageError } from '../../output/failures.js';
-import { giveName, openNew, openOwn, requireAbsent } from '../../output/new-file.js';
+import { UsageError } from '../../output/failures.js';
+import { giveName, openNew, openOwn, requireAbsent, writing } from '../../output/new-file.js';
 import type { Terminal } from '../../terminal.js';
-import type { ExportTarget } from './export-pages.js';
 
-/** How often the place is noted from which an export can go on: a process that is killed loses no more than this. */
+/** How often the progress is noted: a process that is killed loses no more than this. */
 const NOTE_MS = 1_000;
+
+/** Where an export goes, line by line. */
+export interface ExportTarget {
+  /** Events written, those of an earlier run included. */
+  readonly count: number;
+  /** Where an earlier run stopped. */
+  readonly next: string | undefined;
+  /** Takes the next events; `next` is where to go on after them. */
+  write(lines: readonly string[], next: string | undefined): Promise<void>;
+  /** The export is whole. */
+  complete(): Promise<void>;
+  /** The export failed: keeps what is needed to go on. */
+  keep(): Promise<void>;
+}
 
 /** Standard output: the bytes as they are, but for a terminal. */
 export function outputTarget(terminal: Terminal): ExportTarget {
@@ -35,7 +48,7 @@ interface Place {
 
 /**
  * A file that has its name only when it is complete. Until then it is `FILE.part`, and `FILE.part.place` says how far
- * it is good; what was written behind that is cut off by the one who goes on.
+ * it is good; a run that continues cuts off the rest.
  */
 export class ExportFile implements ExportTarget {
   count: number;
@@ -44,11 +57,11 @@ export class ExportFile implements ExportTarget {
   #noted = performance.now();
 
   /**
-   * Throws `UsageError` where the unfinished file is of another request, and `CliError` where the file or, without
-   * `resume`, the unfinished one is there. With nothing to go on with, it begins anew.
+   * Throws `UsageError` if the unfinished file is of another request, and `CliError` if the file or, without `resume`, the
+   * unfinished one exists. Starts again if there is nothing to continue.
    */
   static async open(file: string, request: string, resume: boolean): Promise<ExportFile> {
-    return told(file, async () => {
+    return writing(file, async () => {
       await requireAbsent(file, 'choose another name, or remove it');
       const place = resume ? await readPlace(file) : undefined;
       if (place && place.request !== request) {
@@ -80,7 +93,7 @@ export class ExportFile implements ExportTarget {
   }
 
   write(lines: readonly string[], next: string | undefined): Promise<void> {
-    return told(this.file, async () => {
+    return writing(this.file, async () => {
       const bytes = Buffer.from(lines.map((line) => `${line}\n`).join(''));
       for (let done = 0; done < bytes.length; ) {
         done += (await this.handle.write(bytes, done, bytes.length - done, this.#bytes + done)).bytesWritten;
@@ -93,8 +106,8 @@ export class ExportFile implements ExportTarget {
   }
 
   complete(): Promise<void> {
-    return told(this.file, async () => {
-      // What a broken run wrote behind the place that was noted.
+    return writing(this.file, async () => {
+      // A broken run may have written more than it noted.
       await this.handle.truncate(this.#bytes);
       await this.handle.sync();
       await this.handle.close();
@@ -139,15 +152,5 @@ async function readOwn(path: string): Promise<string> {
     return await handle.readFile('utf8');
   } finally {
     await handle.close();
-  }
-}
-
-/** A fault of the file system, told by the file's name. */
-async function told<Result>(file: string, work: () => Promise<Result>): Promise<Result> {
-  try {
-    return await work();
-  } catch (error) {
-    if (error instanceof CliError) throw error;
-    throw new CliError(`cannot write ${file}: ${(error as Error).message}`, EXIT.failure, [], { cause: error });
   }
 }

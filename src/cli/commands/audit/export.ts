@@ -1,23 +1,27 @@
 import { Option } from 'clipanion';
+import type { ApiClient } from '../../../client/api-client.js';
 import { ApiError, ClientError, Interrupted } from '../../../client/errors.js';
+import { oneLine } from '../../../client/json-text.js';
+import { eventsPath, nextOf, type Query, readPage } from '../../../client/pages.js';
 import { ApiCommand } from '../../command.js';
-import { CliError, EXIT, exitCodeOf, hintsOf, UsageError } from '../../output/failures.js';
+import { CliError, exitCodeOf, hintsOf, UsageError } from '../../output/failures.js';
+import { ExportFile, type ExportTarget, outputTarget } from './export-target.js';
 import { AuditFilterCommand } from './filters.js';
 
 /**
- * Exports by pages of the order received: each is an answer of its own that is whole or an error, so nothing is written
- * that might be a part of something, and any page can be asked for again.
+ * Exports by pages of the order received: each is an answer of its own that is whole or an error, so nothing partial is
+ * written, and any page can be read again.
  */
 export class AuditExport extends AuditFilterCommand {
   static override paths = [['audit', 'export']];
   static override usage = ApiCommand.Usage({
-    description: 'write audit events as NDJSON, each as it was recorded, in the order received',
+    description: 'write audit events as NDJSON, as recorded, in the order received',
     details:
-      'The file is written as FILE.part and gets its name when it is complete; a file that is there is never replaced. An export that breaks off ends with an error; ' +
-      'the same command with --resume goes on where it stopped.',
+      'The file is written as FILE.part and gets its name when it is complete; an existing file is never replaced. If an export fails, ' +
+      'the same command with --resume continues it.',
     examples: [
       ['Everything of an organization', 'svc audit export --file acme.ndjson'],
-      ['Go on after a failure', 'svc audit export --file acme.ndjson --resume'],
+      ['Continue after a failure', 'svc audit export --file acme.ndjson --resume'],
       [
         'The last week of one context, to another program',
         'svc audit export --context default --since 7d | gzip > week.gz',
@@ -26,51 +30,56 @@ export class AuditExport extends AuditFilterCommand {
   });
 
   file = Option.String('--file', { description: 'file to write; default: standard output' });
-  resume = Option.Boolean('--resume', false, { description: 'go on with an export to this file that broke off' });
+  resume = Option.Boolean('--resume', false, { description: 'continue an unfinished export to this file' });
   override max = Option.String('--max', '-1', { description: 'most events to export, below 1 all; default -1' });
   protected override readonly unavailable = {
     formats: ['yaml', 'json-slim', 'yaml-slim', 'tf', 'crd', 'names'] as const,
     subject: 'an export: it is NDJSON',
   };
 
-  protected async run(): Promise<number> {
-    if (this.resume && this.file === undefined) throw new UsageError('--resume goes with --file');
-    const filters = this.filters();
-    const org = await this.requireOrg();
-    const query = { ...filters, ...this.publishedBy(org), order: 'received' };
-    await this.requireToken();
-    const [client, { exportEvents }] = await Promise.all([this.client(), import('./export-pages.js')]);
-    const { eventsPath } = await import('../../../client/pages.js');
-    const start = eventsPath(org, this.resource, query, Number.POSITIVE_INFINITY);
-    const target = await this.#target(org);
-    const { terminal, limit } = this;
-    const progress = (count: number) => terminal.progress(`exported ${count}`);
+  protected async run(): Promise<void> {
+    if (this.resume && this.file === undefined) throw new UsageError('--resume needs --file');
+    const { org, filters } = await this.filters();
+    const client = await this.authorized();
+    const start = eventsPath(org, this.resource, { ...filters, order: 'received' }, Number.POSITIVE_INFINITY);
+    const target = await this.#target(org, filters);
     try {
-      await exportEvents({ client, target, start, limit, progress, stopped: () => terminal.outputClosed });
+      await this.#export(client, target, start);
     } catch (error) {
       await target.keep();
       throw this.#incomplete(error, target.count);
     }
     await target.complete();
-    terminal.note(`exported ${target.count}`);
-    return EXIT.ok;
+    this.terminal.note(`exported ${target.count}`);
   }
 
-  async #target(org: string) {
-    const { ExportFile, outputTarget } = await import('./export-target.js');
+  /** Passes all events on, page by page. What fails for a moment is read again. */
+  async #export(client: ApiClient, target: ExportTarget, start: string): Promise<void> {
+    const { terminal, limit } = this;
+    let at: string | undefined = target.next ?? start;
+    while (at !== undefined && target.count < limit && !terminal.outputClosed) {
+      const page = await readPage(client, at, { retry: 'patient' });
+      const next = nextOf(page, at);
+      await target.write(page.items.slice(0, limit - target.count).map(oneLine), next);
+      terminal.progress(`exported ${target.count}`);
+      at = next;
+    }
+  }
+
+  async #target(org: string, filters: Query): Promise<ExportTarget> {
     if (this.file === undefined) return outputTarget(this.terminal);
     const { from, since, to, until, max } = this;
     const { auditEndpoint } = await this.settings();
-    // What was asked for, before `--since` became an instant: the same words go on with the same export.
-    const { fromEvent: _from, toEvent: _to, ...filters } = { ...this.filters(), ...this.publishedBy(org) };
-    const request = JSON.stringify([auditEndpoint, org, this.resource, filters, { from, since, to, until, max }]);
+    // What was asked for, before `--since` became a time: the same words continue the same export.
+    const { fromEvent: _from, toEvent: _to, ...others } = filters;
+    const request = JSON.stringify([auditEndpoint, org, this.resource, others, { from, since, to, until, max }]);
     return ExportFile.open(this.file, request, this.resume);
   }
 
   #remedy(error: unknown): string[] {
     if (this.file === undefined) return [];
-    const isPlaceRefused = error instanceof ApiError && error.body.code === 'invalid_cursor';
-    if (!isPlaceRefused) return ['the same command with --resume goes on from there'];
+    const isCursorRefused = error instanceof ApiError && error.body.code === 'invalid_cursor';
+    if (!isCursorRefused) return ['the same command with --resume goes on from there'];
     return [`the export cannot go on from there: remove ${this.file}.part, and begin anew without --resume`];
   }
 

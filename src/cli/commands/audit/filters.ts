@@ -1,11 +1,9 @@
 import { Option } from 'clipanion';
-import type { EventResource } from '../../../client/pages.js';
+import type { EventResource, Query } from '../../../client/pages.js';
 import { principalLink } from '../../args/links.js';
 import { ago, instant } from '../../args/moments.js';
-import { ApiCommand } from '../../command.js';
+import { ApiCommand, type Unavailable, undeclared } from '../../command.js';
 import { UsageError } from '../../output/failures.js';
-
-export const unavailable = { formats: ['tf', 'crd'] as const, subject: 'audit events' };
 
 /** A command on the events that its filters choose: exact, combined with AND. */
 export abstract class AuditFilterCommand extends ApiCommand {
@@ -17,43 +15,35 @@ export abstract class AuditFilterCommand extends ApiCommand {
   location = Option.String('--location', { description: 'location' });
   gvcAlias = Option.String('--gvc-alias', { description: 'alias of the group of workloads' });
   podId = Option.String('--pod-id', { description: 'pod' });
-  subjectEmail = Option.String('--subject-email', { description: 'e-mail address of who did it' });
+  subjectEmail = Option.String('--subject-email', { description: 'e-mail address of the subject' });
   publisher = Option.String('--publisher', {
     description: 'whose key it was sent with: serviceaccount/ci, a user, or a link',
   });
   requestId = Option.String('--request-id', { description: 'request the event belongs to' });
   resultStatus = Option.String('--result-status', { description: 'status of the result' });
-  from = Option.String('--from', { description: 'first instant, ISO 8601' });
-  since = Option.String('--since', { description: 'the same as a span back from now: 7d, 12h, 1h30m' });
-  to = Option.String('--to', { description: 'instant behind the last, ISO 8601' });
-  until = Option.String('--until', { description: 'the same as a span back from now' });
-  protected override readonly unavailable: ApiCommand['unavailable'] = unavailable;
+  from = Option.String('--from', { description: 'start time, ISO 8601' });
+  since = Option.String('--since', { description: 'start time as a span back from now: 7d, 12h, 1h30m' });
+  to = Option.String('--to', { description: 'end time (exclusive), ISO 8601' });
+  until = Option.String('--until', { description: 'end time (exclusive) as a span back from now' });
+  protected override readonly unavailable: Unavailable = undeclared('audit events');
 
   protected get resource(): EventResource {
     return { resourceName: this.resourceName, resourceId: this.resourceId };
   }
 
-  /** The filter that needs the organization, as a query parameter. */
-  protected publishedBy(org: string): Record<string, string | undefined> {
-    return { publisher: this.publisher && principalLink(org, '--publisher', this.publisher) };
-  }
-
-  /** The other filters beside the resource, as query parameters. */
-  protected filters(): Record<string, string | undefined> {
+  /** The other filters beside the resource, as query parameters; `publisher` needs the organization. */
+  protected async filters(): Promise<{ org: string; filters: Query }> {
     if (this.from !== undefined && this.since !== undefined) throw new UsageError('give --from or --since, not both');
     if (this.to !== undefined && this.until !== undefined) throw new UsageError('give --to or --until, not both');
-    return {
-      contextName: this.contextName,
-      actionType: this.actionType,
-      resourceType: this.resourceType,
-      location: this.location,
-      gvcAlias: this.gvcAlias,
-      podId: this.podId,
-      subjectEmail: this.subjectEmail,
-      requestId: this.requestId,
-      resultStatus: this.resultStatus,
+    const times = {
       fromEvent: this.since !== undefined ? ago('--since', this.since) : this.from && instant('--from', this.from),
       toEvent: this.until !== undefined ? ago('--until', this.until) : this.to && instant('--to', this.to),
     };
+    const { contextName, actionType, resourceType, location, gvcAlias, podId } = this;
+    const { subjectEmail, requestId, resultStatus } = this;
+    const org = await this.requireOrg();
+    const publisher = this.publisher && principalLink(org, '--publisher', this.publisher);
+    const things = { contextName, actionType, resourceType, location, gvcAlias, podId };
+    return { org, filters: { ...things, subjectEmail, requestId, resultStatus, ...times, publisher } };
   }
 }

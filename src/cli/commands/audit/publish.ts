@@ -1,9 +1,13 @@
+import { randomUUID } from 'node:crypto';
 import { createReadStream } from 'node:fs';
 import { Option } from 'clipanion';
-import { ApiCommand } from '../../command.js';
+import { ApiCommand, undeclared } from '../../command.js';
+import { openList } from '../../output/document.js';
 import { CliError, describeItem, EXIT, UsageError } from '../../output/failures.js';
-import type { Fault, Item } from '../../publish/items.js';
-import type { Outcome } from '../../publish/publisher.js';
+import { TablePrinter } from '../../output/table.js';
+import { type Fault, type Item, readItems } from '../../publish/items.js';
+import { readPieces } from '../../publish/pieces.js';
+import { type Outcome, Publisher } from '../../publish/publisher.js';
 
 interface Tally {
   succeeded: number;
@@ -18,8 +22,8 @@ export class AuditPublish extends ApiCommand {
   static override usage = ApiCommand.Usage({
     description: 'publish audit events from a file, from standard input, or one event from options',
     details:
-      'The file is NDJSON (one event a line), a JSON array of events, or one event. A line {"source": ..., "event": {...}} stands for its event. ' +
-      'Each event is sent as it is written, with a key made of its bytes and the number of its occurrence: the same publisher publishing the file again adds nothing.',
+      'The file is NDJSON (one event a line), a JSON array of events, or one event. Of a line {"source": ..., "event": {...}} the event is published. ' +
+      'Each event is sent as it is written, with an idempotency key made of its bytes and the number of its occurrence: the same publisher publishing the file again adds nothing.',
     examples: [
       ['A file of many events', 'svc audit publish --context default --file events.ndjson'],
       ['From another program', 'journal-to-events | svc audit publish -f - --async'],
@@ -31,26 +35,21 @@ export class AuditPublish extends ApiCommand {
     description: 'audit context to publish into; default `default`',
   });
   file = Option.String('-f,--file', { description: 'file of events; - for standard input' });
-  async = Option.Boolean('--async', false, { description: 'do not wait until the events can be found' });
+  async = Option.Boolean('--async', false, { description: 'return when the events are in the log, not yet indexed' });
   resourceName = Option.String('--resource-name', { description: 'one event: name of the resource' });
   resourceId = Option.String('--resource-id', { description: 'one event: identifier of the resource' });
   resourceType = Option.String('--resource-type', { description: 'one event: type of the resource' });
   actionType = Option.String('--action-type', { description: 'one event: type of the action' });
   resultStatus = Option.String('--result-status', { description: 'one event: status of the result' });
-  subjectEmail = Option.String('--subject-email', { description: 'one event: e-mail address of who did it' });
+  subjectEmail = Option.String('--subject-email', { description: 'one event: e-mail address of the subject' });
   eventTime = Option.String('--event-time', { description: 'one event: when it happened, ISO 8601; default now' });
-  idempotencyKey = Option.String('--idempotency-key', { description: 'one event: key under which it is stored once' });
-  protected override readonly unavailable = { formats: ['tf', 'crd'] as const, subject: 'audit events' };
+  idempotencyKey = Option.String('--idempotency-key', { description: 'one event: idempotency key' });
+  protected override readonly unavailable = undeclared('audit events');
 
   protected async run(): Promise<number> {
     const items = await this.#items();
     const org = await this.requireOrg();
-    await this.requireToken();
-    const [client, { Publisher }, { openList }] = await Promise.all([
-      this.client(),
-      import('../../publish/publisher.js'),
-      import('../../output/document.js'),
-    ]);
+    const client = await this.authorized();
     const { format, terminal } = this;
     const publisher = new Publisher(client, { org, context: this.contextName, async: this.async });
     const tally: Tally = { succeeded: 0, failed: 0, firstId: undefined, lastId: undefined };
@@ -68,9 +67,7 @@ export class AuditPublish extends ApiCommand {
     } finally {
       terminal.note(`published ${tally.succeeded}, failed ${tally.failed}`);
     }
-    await list.end(
-      ['succeeded', 'failed'].map((name) => ({ name, raw: String(tally[name as 'succeeded' | 'failed']) })),
-    );
+    await list.end((['succeeded', 'failed'] as const).map((name) => ({ name, raw: String(tally[name]) })));
     if (format === 'text') await this.#summary(tally);
     return tally.failed > 0 ? EXIT.failure : EXIT.ok;
   }
@@ -89,7 +86,6 @@ export class AuditPublish extends ApiCommand {
   }
 
   async #summary(tally: Tally): Promise<void> {
-    const { TablePrinter } = await import('../../output/table.js');
     const table = new TablePrinter<Tally>(this.terminal, [
       { header: 'CONTEXT', value: () => this.contextName },
       { header: 'PUBLISHED', value: ({ succeeded }) => String(succeeded) },
@@ -104,15 +100,10 @@ export class AuditPublish extends ApiCommand {
     const event = this.#eventOfOptions();
     if (this.file === undefined) {
       if (!event) throw new UsageError('no event: give --file, or --resource-name or --resource-id');
-      const { randomUUID } = await import('node:crypto');
       return oneItem({ line: 1, event: JSON.stringify(event), key: this.idempotencyKey ?? randomUUID() });
     }
     if (event || this.idempotencyKey !== undefined)
       throw new UsageError('--file and options of one event exclude each other');
-    const [{ readPieces }, { readItems }] = await Promise.all([
-      import('../../publish/pieces.js'),
-      import('../../publish/items.js'),
-    ]);
     return readItems(readPieces(this.file === '-' ? this.terminal.stdin : readFile(this.file)));
   }
 
@@ -134,7 +125,7 @@ async function* oneItem(item: Item): AsyncGenerator<Item> {
   yield item;
 }
 
-/** The file's bytes; a file that cannot be read is told by its name. */
+/** The file's bytes; the error for a file that cannot be read names it. */
 async function* readFile(file: string): AsyncGenerator<Buffer> {
   try {
     yield* createReadStream(file);

@@ -1,7 +1,19 @@
-import type { ResourceCalls } from '../../../client/resources.js';
-import type { Kind } from '../../args/kinds.js';
-import { ApiCommand } from '../../command.js';
+import type { CommandClass } from 'clipanion';
+import { path } from '../../../client/api-client.js';
+import { PAGE_SIZE } from '../../../client/pages.js';
+import { type ResourceCalls, resourceCalls } from '../../../client/resources.js';
+import type { Kind } from '../../../contract/kinds.js';
+import { ApiCommand, type SvcContext } from '../../command.js';
 import type { ListSink } from '../../output/document.js';
+import { openResources, showResourceAs } from '../../output/resources.js';
+import { tryAll } from '../each.js';
+import { showPages } from '../pages.js';
+
+/** Makes the command of a kind. */
+export type Verb = (kind: Kind) => CommandClass<SvcContext>;
+
+/** What an example shows, and its command line. */
+export type Example = [label: string, command: string];
 
 /** How many results of several references are shown at once: columns are aligned among them. */
 const SHOWN_AT_ONCE = 50;
@@ -12,52 +24,41 @@ export abstract class ResourceCommand extends ApiCommand {
 
   protected async calls(): Promise<ResourceCalls> {
     const org = await this.requireOrg();
-    await this.requireToken();
-    const [client, { resourceCalls }] = await Promise.all([this.client(), import('../../../client/resources.js')]);
-    return resourceCalls(client, org, this.kind.segment);
+    return resourceCalls(await this.authorized(), org, this.kind.name);
   }
 
   /** Shows one resource. */
-  protected async show(resource: string): Promise<void> {
-    const { showResourceAs } = await import('../../output/resources.js');
-    await showResourceAs(this.terminal, this.format, { kind: this.kind, style: this.timeStyle }, resource);
+  protected show(resource: string): Promise<void> {
+    return showResourceAs(this.terminal, this.format, { kind: this.kind, style: this.timeStyle }, resource);
   }
 
   /** Where a list of resources goes. */
-  protected async openList(): Promise<ListSink> {
-    const { openResources } = await import('../../output/resources.js');
+  #openList(): Promise<ListSink> {
     return openResources(this.terminal, this.format, { kind: this.kind, style: this.timeStyle });
   }
 
   /** Shows the resources that the query matches, or without one all, up to `--max`. */
   protected async showList(query?: object): Promise<void> {
     const org = await this.requireOrg();
-    await this.requireToken();
-    const [client, { path }, { PAGE_SIZE }, { showPages }] = await Promise.all([
-      this.client(),
-      import('../../../client/api-client.js'),
-      import('../../../client/pages.js'),
-      import('../pages.js'),
-    ]);
-    const all = path`/org/${org}/${this.kind.segment}`;
+    const client = await this.authorized();
+    const all = path`/org/${org}/${this.kind.name}`;
     await showPages({
       client,
       start: `${all}${query === undefined ? '' : '/-query'}?limit=${Math.min(this.limit, PAGE_SIZE)}`,
       on: 'api',
       query: query && JSON.stringify(query),
-      sink: await this.openList(),
+      sink: await this.#openList(),
       limit: this.limit,
       stopped: () => this.terminal.outputClosed,
     });
   }
 
   /**
-   * Does the work for each of the references, and shows the resources that come of it: of one reference the resource, of
+   * Does the work for each of the references and shows the resulting resources: for one reference the resource, for
    * several a list. The result is the exit code.
    */
   protected async showEach(refs: readonly string[], work: (ref: string) => Promise<string>): Promise<number> {
-    const { tryAll } = await import('../each.js');
-    const list = refs.length > 1 ? await this.openList() : undefined;
+    const list = refs.length > 1 ? await this.#openList() : undefined;
     await list?.begin([
       { name: 'kind', raw: '"list"' },
       { name: 'itemKind', raw: JSON.stringify(this.kind.name) },

@@ -1,9 +1,10 @@
-import { type CommandClass, Option } from 'clipanion';
-import type { Kind } from '../../args/kinds.js';
-import { ApiCommand, type SvcContext } from '../../command.js';
-import { EXIT } from '../../output/failures.js';
-import type { Column } from '../../output/table.js';
-import { ResourceCommand } from './command.js';
+import { Option } from 'clipanion';
+import { ahead, instant } from '../../args/moments.js';
+import { ApiCommand, undeclared } from '../../command.js';
+import { printLines, showAnswer } from '../../output/document.js';
+import { textOf, timeText } from '../../output/values.js';
+import { tryAll } from '../each.js';
+import { ResourceCommand, type Verb } from './command.js';
 
 interface ShownKey {
   id?: unknown;
@@ -15,29 +16,31 @@ interface ShownKey {
 }
 
 abstract class KeyCommand extends ResourceCommand {
-  protected override readonly unavailable = { formats: ['tf', 'crd'] as const, subject: 'keys' };
+  ref = Option.String({ name: 'ref' });
+  protected override readonly unavailable = undeclared('keys');
 
-  protected async columns(): Promise<Column<ShownKey>[]> {
-    const { formatTime } = await import('../../output/time.js');
-    const time = (value: unknown) => formatTime(String(value ?? ''), this.timeStyle, Date.now());
-    return [
-      { header: 'ID', value: ({ id }) => String(id) },
-      { header: 'DESCRIPTION', value: ({ description }) => String(description ?? ''), shrinks: true },
-      { header: 'CREATED', value: ({ created }) => time(created) },
-      { header: 'EXPIRES', value: ({ expires }) => time(expires) },
+  protected showKeys(answer: string, items: readonly ShownKey[], { lastUsed }: { lastUsed: boolean }): Promise<void> {
+    const time = (value: unknown) => timeText(value, this.timeStyle);
+    const columns = [
+      { header: 'ID', value: ({ id }: ShownKey) => textOf(id) },
+      { header: 'DESCRIPTION', value: ({ description }: ShownKey) => textOf(description), shrinks: true },
+      { header: 'CREATED', value: ({ created }: ShownKey) => time(created) },
+      { header: 'EXPIRES', value: ({ expires }: ShownKey) => time(expires) },
+      ...(lastUsed ? [{ header: 'LAST USED', value: (key: ShownKey) => textOf(key.lastUsed) }] : []),
     ];
+    return showAnswer(this.terminal, this.format, answer, { items, columns, name: ({ id }) => textOf(id) });
   }
 }
 
 /** `svc <kind> add-key <ref>`. */
-export function addKeyCommand(kind: Kind): CommandClass<SvcContext> {
+export const addKey: Verb = (kind) => {
   const { name, noun, example } = kind;
   return class extends KeyCommand {
     static override paths = [[name, 'add-key']];
     static override usage = ApiCommand.Usage({
-      description: `issue a key of a ${noun}, shown this once`,
+      description: `issue a key of a ${noun}, shown only once`,
       details:
-        'Without --expires the key lives as long as the service lets it. A key that you issue to yourself ends with the key that you use, at the latest.',
+        'Without --expires the key lives as long as the service lets it. A key that you issue to yourself expires with the key that you use, at the latest.',
       examples: [
         ['A key for 90 days', `svc ${name} add-key ${example} --description "build server" --expires 90d`],
         [
@@ -47,42 +50,28 @@ export function addKeyCommand(kind: Kind): CommandClass<SvcContext> {
       ],
     });
 
-    ref = Option.String({ name: 'ref' });
     description = Option.String('--description', { description: 'what the key is for', required: true });
     expires = Option.String('--expires', {
-      description: 'when it ends: an ISO 8601 instant, or a span from now such as 90d',
+      description: 'when it expires: ISO 8601, or a span from now such as 90d',
     });
     protected override readonly kind = kind;
 
-    protected async run(): Promise<number> {
-      const { ahead, instant } = await import('../../args/moments.js');
-      const { description, expires } = this;
+    protected async run(): Promise<void> {
+      const { description, expires, terminal } = this;
       const read = expires !== undefined && /^\d{4}-/.test(expires) ? instant : ahead;
       const body = { description, ...(expires !== undefined && { expires: read('--expires', expires) }) };
       const calls = await this.calls();
-      await this.#show(await calls.act('-addKey', body, this.ref));
-      this.terminal.note('the key is shown this once: store it now');
-      return EXIT.ok;
-    }
-
-    async #show(answer: string): Promise<void> {
-      const { format, terminal } = this;
-      const { isDocument, showResource } = await import('../../output/document.js');
-      if (isDocument(format)) return showResource(terminal, format, answer);
-      const [{ TablePrinter }, { escapeLine }] = await Promise.all([
-        import('../../output/table.js'),
-        import('../../output/escape.js'),
-      ]);
+      const answer = await calls.act('-addKey', body, this.ref);
       const issued = JSON.parse(answer) as ShownKey;
-      if (format === 'names') return terminal.out(`${escapeLine(String(issued.id))}\n`);
-      await new TablePrinter<ShownKey>(terminal, await this.columns()).print([issued]);
-      await terminal.out(`key: ${escapeLine(String(issued.key))}\n`);
+      await this.showKeys(answer, [issued], { lastUsed: false });
+      if (this.format === 'text') await printLines(terminal, [`key: ${textOf(issued.key)}`]);
+      terminal.note('the key is shown only once: store it now');
     }
   };
-}
+};
 
 /** `svc <kind> remove-key <ref> --id ID`. */
-export function removeKeyCommand(kind: Kind): CommandClass<SvcContext> {
+export const removeKey: Verb = (kind) => {
   const { name, noun, example } = kind;
   return class extends ResourceCommand {
     static override paths = [[name, 'remove-key']];
@@ -101,51 +90,34 @@ export function removeKeyCommand(kind: Kind): CommandClass<SvcContext> {
 
     protected async run(): Promise<number> {
       const calls = await this.calls();
-      const { tryAll } = await import('../each.js');
       return tryAll(this.terminal, this.ids, async (id) => {
         await calls.act('-removeKey', { id }, this.ref);
         this.terminal.note(`revoked ${id}`);
       });
     }
   };
-}
+};
 
 /** `svc <kind> keys <ref>`. */
-export function keysCommand(kind: Kind): CommandClass<SvcContext> {
+export const keys: Verb = (kind) => {
   const { name, noun, example } = kind;
   return class extends KeyCommand {
     static override paths = [[name, 'keys']];
     static override usage = ApiCommand.Usage({
-      description: `list the keys of a ${noun}, the oldest first, and when each was last used`,
+      description: `list the keys of a ${noun}, oldest first, and when each was last used`,
       examples: [
         ['All keys', `svc ${name} keys ${example}`],
         ['Their identifiers only', `svc ${name} keys ${example} -o names`],
       ],
     });
 
-    ref = Option.String({ name: 'ref' });
     protected override readonly kind = kind;
 
-    protected async run(): Promise<number> {
-      const { format, terminal } = this;
+    protected async run(): Promise<void> {
       const calls = await this.calls();
       const answer = await calls.list('-keys', this.ref);
-      const { isDocument, showResource } = await import('../../output/document.js');
-      if (isDocument(format)) {
-        await showResource(terminal, format, answer);
-        return EXIT.ok;
-      }
-      const [{ TablePrinter }, { escapeLine }] = await Promise.all([
-        import('../../output/table.js'),
-        import('../../output/escape.js'),
-      ]);
       const { items = [] } = JSON.parse(answer) as { items?: readonly ShownKey[] };
-      if (format === 'names') await terminal.out(items.map(({ id }) => `${escapeLine(String(id))}\n`).join(''));
-      else {
-        const lastUsed = { header: 'LAST USED', value: (key: ShownKey) => String(key.lastUsed ?? '') };
-        await new TablePrinter<ShownKey>(terminal, [...(await this.columns()), lastUsed]).print(items);
-      }
-      return EXIT.ok;
+      await this.showKeys(answer, items, { lastUsed: true });
     }
   };
-}
+};
