@@ -2,8 +2,7 @@ import 'reflect-metadata';
 import { pino } from 'pino';
 import { rootKeyFile } from './composition/kept-secrets.js';
 import { type Service, startService } from './composition/service.js';
-import { CorruptRecord, PositionOutOfRange } from './event-log/event-log.js';
-import { UnreadableRecord } from './event-log/record-schema.js';
+import { CorruptRecord, PositionOutOfRange, UnreadableRecord } from './event-log/event-log.js';
 import { type Config, ConfigError, readConfig } from './platform/config/config.js';
 import { StoreUnusable } from './platform/store-unusable.js';
 

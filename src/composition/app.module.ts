@@ -28,10 +28,7 @@ import { Jobs } from '../commands/upkeep-jobs.js';
 import { AuthorityCheck } from '../control/authority-check.js';
 import { PastStates } from '../control/past-state.js';
 import { ControlState } from '../control/state.js';
-import type { Backup } from '../event-log/backup.js';
-import { BACKUP } from '../event-log/backup.js';
-import type { EventLog } from '../event-log/event-log.js';
-import { EVENT_LOG } from '../event-log/event-log.js';
+import { BACKUP, type Backup, EVENT_LOG, type EventLog } from '../event-log/event-log.js';
 import { Readiness } from '../http/readiness.js';
 import { AccessReportController } from '../http/routes/access-report.controller.js';
 import { AuditContextController } from '../http/routes/audit-context.controller.js';
@@ -52,12 +49,9 @@ import { EventLogController } from '../http/routes/resource-history.controller.j
 import { MaintenanceController } from '../http/routes/upkeep.controller.js';
 import { WhoAmIController } from '../http/routes/whoami.controller.js';
 import { RESOURCE_KINDS } from '../kinds/kinds.js';
-import type { Clock } from '../platform/clock.js';
-import { CLOCK } from '../platform/clock.js';
-import type { Config } from '../platform/config/config.js';
-import { CONFIG } from '../platform/config/config.js';
-import type { Ids } from '../platform/ids.js';
-import { IDS } from '../platform/ids.js';
+import { CLOCK, type Clock } from '../platform/clock.js';
+import { CONFIG, type Config } from '../platform/config/config.js';
+import { IDS, type Ids } from '../platform/ids.js';
 import { Metrics } from '../platform/metrics.js';
 import { ServiceSecret } from '../platform/service-secret.js';
 import { Turns } from '../platform/turns.js';
@@ -77,8 +71,7 @@ import { GetEventLogHandler } from '../queries/resource-history.js';
 import { ListResourcesHandler } from '../queries/resource-list.js';
 import { QueryResourcesHandler } from '../queries/resource-query.js';
 import { WhoAmIHandler } from '../queries/whoami.js';
-import type { ReadModel } from '../read-model/read-model.js';
-import { READ_MODEL } from '../read-model/read-model.js';
+import { READ_MODEL, type ReadModel } from '../read-model/read-model.js';
 
 /** What a process is made of, whatever the store. */
 export interface Parts {

@@ -7,13 +7,13 @@ import type { ClusterConfig } from '../platform/config/cluster.js';
 import { LogProgressFeed } from '../progress/log-feed.js';
 import { ConnectingReadModel } from '../read-model/connecting.js';
 import { ElasticsearchReadModel } from '../read-model/elasticsearch/read-model.js';
-import type { Retention } from '../read-model/read-model.js';
+import type { Retention } from '../read-model/retention.js';
 import type { Store } from './store.js';
 
-/** How long an append is tried again: as long as a caller may reasonably wait for his answer. */
+/** How long an append is retried: as long as a caller may reasonably wait. */
 const DELIVERY_MS = 10_000;
 
-/** Kafka and Elasticsearch, which may come up later than the process. What it opens is closed with `started`. */
+/** Kafka and Elasticsearch, which may start later than the process. What it opens is closed with `started`. */
 export function openClusterStore(
   { kafka, elasticsearch }: ClusterConfig,
   retention: Retention,
@@ -38,14 +38,14 @@ export function openClusterStore(
     feed,
     missing: () => [
       ...[log.missing, model.missing].filter((reason) => reason !== undefined),
-      ...(feed.isTailing ? [] : ['the progress of the projections is not followed yet']),
+      ...(feed.isTailing ? [] : ['the topic progress is not read yet']),
     ],
     isOutdated: () => opened?.isOutdated ?? false,
     run: (signal) => [untilAborted(log.opened, signal), untilAborted(model.opened, signal), feed.run(signal)],
   };
 }
 
-/** Rejects when the store cannot be used as it is. */
+/** Rejects if the store cannot be used. */
 function untilAborted(opened: Promise<unknown>, signal: AbortSignal): Promise<void> {
   return new Promise((resolve, reject) => {
     signal.addEventListener('abort', () => resolve(), { once: true });

@@ -6,7 +6,7 @@ import type { ProjectionRunner } from '../projections/projection-runner.js';
 
 const TOPICS: readonly Topic[] = ['audit', 'control', 'audit.dead'];
 
-/** What is read off the stores and the projections when the metrics are asked for. */
+/** Gauges whose values are read from the stores and the projections at each scrape. */
 export function addGauges(
   metrics: Metrics,
   log: EventLog,
@@ -51,7 +51,7 @@ export function addGauges(
   );
 }
 
-/** What cannot be asked of the log at the moment has no value, and does not take the other metrics with it. */
+/** A gauge that cannot be read at the moment has no value, and does not fail the others. */
 async function setOrOmit(gauge: Gauge, topic: Topic, read: () => Promise<number>): Promise<void> {
   try {
     gauge.set({ topic }, await read());

@@ -20,8 +20,8 @@ export function keptServiceSecret(dataDir: string, ids: Ids): string {
 }
 
 /**
- * The secret in the file. The first start makes it, readable by its owner alone. Throws `StoreUnusable` for a file that is
- * empty or whose secret can be guessed.
+ * The secret in the file. The first start creates it, readable only by its owner. Throws `StoreUnusable` if the file is empty
+ * or its secret is guessable.
  */
 function kept(file: string, made: string): string {
   if (!existsSync(file)) writeOnce(file, `${made}\n`);
@@ -31,7 +31,7 @@ function kept(file: string, made: string): string {
   throw new StoreUnusable(`${file}: ${fault}: delete it to have a new one made at the next start`);
 }
 
-/** The file is there whole or not at all, whenever the process ends. */
+/** Writes the file atomically and durably. */
 function writeOnce(file: string, text: string): void {
   const unfinished = `${file}.new`;
   rmSync(unfinished, { force: true });

@@ -6,10 +6,11 @@ import { coalesced } from '../platform/coalesced.js';
 import type { Config } from '../platform/config/config.js';
 import { within } from '../platform/waiting.js';
 import type { ProjectionRunner } from '../projections/projection-runner.js';
-import { probe } from '../read-model/probe.js';
+import { KIND_NAMES, kindOf } from '../read-model/kinds.js';
+import type { ReadModel } from '../read-model/read-model.js';
 import type { Store } from './store.js';
 
-/** A read that takes longer is none: whoever asks whether the process is ready will not wait longer either. */
+/** The time limit of a probe: the caller of a readiness check does not wait longer either. */
 const PROBE_MS = 2_000;
 
 export class ProcessReadiness implements Readiness {
@@ -32,7 +33,7 @@ export class ProcessReadiness implements Readiness {
     this.stopping = true;
   }
 
-  /** Everything that keeps the process from being ready; nothing when it is. */
+  /** Why the process is not ready; empty if it is. */
   missing(): string[] {
     const missing = [...(this.stopping ? ['the process is stopping'] : []), ...this.store.missing()];
     if (!this.state.caughtUp) missing.push('the control state is being read from the log');
@@ -45,8 +46,8 @@ export class ProcessReadiness implements Readiness {
   }
 
   /**
-   * As `missing`, and for the role `api` also why reads are refused: by reading, in a look that begins after the call, so
-   * that no process calls itself ready which answers the next read with 503.
+   * As `missing`, and for the role `api` also why reads fail. Runs reads that begin after the call, so that a process which
+   * reports itself ready does not refuse the next read with 503.
    */
   async check(): Promise<string[]> {
     const missing = this.missing();
@@ -66,12 +67,29 @@ export class ProcessReadiness implements Readiness {
   }
 
   /**
-   * Why requests are refused, or undefined. A process serves from the moment at which its reads show everything that
-   * was acknowledged before its start; a read model that fails later does not keep it from recording.
+   * Why requests are refused, or undefined. A process serves once its reads show everything that was acknowledged before its
+   * start; if the read model fails later, it still records events.
    */
   closedBecause(): string | undefined {
     if (this.stopping) return 'the process is stopping';
     this.served ||= this.missing().length === 0;
     return this.served ? undefined : this.missing()[0];
   }
+}
+
+/** No organization has this name. */
+const NOBODY = '-';
+
+/** Runs one read of each sort. Resolves if all succeed; rejects with `read_model_unavailable` as a caller's reads do. */
+async function probe(model: Pick<ReadModel, 'get' | 'search' | 'last' | 'count'>): Promise<void> {
+  const query = { org: NOBODY, filters: [], limit: 1 };
+  await Promise.all(
+    KIND_NAMES.map(async (kind) => {
+      const { sort, received, countBy } = kindOf(kind);
+      await model.search(kind, { ...query, order: { field: sort, direction: 'descending' } });
+      await model.get(kind, NOBODY, NOBODY);
+      if (received) await model.last(kind, query);
+      if (countBy !== undefined) await model.count(kind, NOBODY);
+    }),
+  );
 }

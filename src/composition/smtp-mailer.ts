@@ -5,16 +5,16 @@ import { ControlError } from '../contract/errors.js';
 import { invitationLink } from '../model/invitation.js';
 import type { SmtpConfig } from '../platform/config/config.js';
 
-/** A caller waits for its letters: a mail server that takes longer is given up. */
+/** The time limit for the mail server, because a caller waits. */
 const SEND_MS = 10_000;
 
 const LOOPBACK = ['localhost', '127.0.0.1', '::1'];
 
-/** Sends letters by SMTP. What the mail server says stays in the log: it may name what is no caller's business. */
+/** Sends letters by SMTP. Responses of the mail server are logged and not returned: they may contain internal names. */
 export function smtpMailer({ from, ...server }: SmtpConfig, logger: Logger): Mailer {
   const transport = createTransport({
     ...server,
-    // A password goes over no wire in the clear, whatever somebody between makes of the server's answer.
+    // Never send a password unencrypted, even if someone in between alters the server's response.
     requireTLS: server.auth !== undefined && !LOOPBACK.includes(server.host),
     connectionTimeout: SEND_MS,
     greetingTimeout: SEND_MS,
@@ -33,15 +33,15 @@ export function smtpMailer({ from, ...server }: SmtpConfig, logger: Logger): Mai
           to: { name: '', address: email },
           subject: `Invitation to ${org}`,
           text: bodyOf(letter),
-          // No line is broken on the way, so that the command can be copied.
+          // Keeps lines unbroken, so that the command can be copied.
           textEncoding: 'quoted-printable',
-          // The same for the same letter: a mail program shows one that came twice once.
+          // The same for the same letter, so that a mail program shows a repeated one once.
           messageId: `<invitation.${id}@${domain}>`,
           headers: { 'Auto-Submitted': 'auto-generated' },
           signal: AbortSignal.timeout(SEND_MS),
         });
       } catch (error) {
-        // Not the error's text, which holds the server's: that may repeat what it was sent.
+        // Not the error's message, which contains the server's response: that may repeat the letter.
         const { name, code, responseCode, command } = error as Readonly<Record<string, unknown>>;
         logger.warn({ name, code, responseCode, command, email, invitation: id }, 'an invitation could not be sent');
         throw notSent(letter, 'the mail server did not take the invitation; the log tells why');
@@ -50,7 +50,7 @@ export function smtpMailer({ from, ...server }: SmtpConfig, logger: Logger): Mai
   };
 }
 
-/** Writes the codes to the log, for the operator to pass on: there is no mail server. */
+/** Logs the codes for the operator to pass on, if no mail server is configured. */
 export function logMailer(logger: Logger): Mailer {
   return {
     async send(letter) {
@@ -67,7 +67,7 @@ function notSent({ org, id }: Letter, reason: string): ControlError {
   return new ControlError('mail_failed', reason, { invitation: invitationLink(org, id) });
 }
 
-/** Plain text of nothing that a caller could word: names here are letters, digits and hyphens. */
+/** Plain text without any text of a caller: names are letters, digits and hyphens. */
 function bodyOf({ org, id, group, expires, code }: Letter): string {
   const joining = group === undefined ? '' : `, and to its group ${group}`;
   return `You are invited to the organization ${org}${joining}.

@@ -28,6 +28,8 @@ export const LIMITS = {
   email: 254,
   /** What lists filter by, and links: kept short enough for every index. */
   text: 1_024,
+  /** Codes and identifiers that the service made. */
+  identifier: 128,
   tags: 50,
   tagName: 128,
 
@@ -42,7 +44,16 @@ export const LIMITS = {
 
   hostName: 253,
   hostLabel: 63,
-  domain: { ports: 10, routes: 150, origins: 100, corsNames: 100, headers: 50, cipherSuites: 32, regex: 1_024 },
+  domain: {
+    ports: 10,
+    routes: 150,
+    origins: 100,
+    corsNames: 100,
+    corsName: 128,
+    headers: 50,
+    cipherSuites: 32,
+    regex: 1_024,
+  },
 } as const;
 
 /** A whole number from 1, and from 0, to `LIMITS.page.most`, in text. */

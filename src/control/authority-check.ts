@@ -8,11 +8,11 @@ import type { Clock } from '../platform/clock.js';
 import { versionOf } from './fold.js';
 import type { ControlState } from './state.js';
 
-/** An authority that held, and the versions of the streams that this rested on. */
+/** An authority that held, with the versions of the streams that this depended on. */
 export interface Standing {
   readonly authority: Authority;
   readonly principal: Principal;
-  /** On which resources the first permission held. */
+  /** The resources for which the first permission held. */
   readonly reach: Reach;
   readonly key: number;
   readonly authz: number;
@@ -20,19 +20,19 @@ export interface Standing {
   readonly expires: number;
 }
 
-/** Judges the same request at several moments: when it begins, when its body is there, before each page of its answer. */
+/** Checks a request's authority several times: when it begins, when its body is read, before each page of its response. */
 export class AuthorityCheck {
   constructor(
     private readonly state: ControlState,
     private readonly clock: Clock,
   ) {}
 
-  /** At the state that `read` shows, which must be the present one. */
+  /** By the state of `read`, which must be the present one. */
   judge(authority: Authority, read: Read = this.state.read): Judgement {
     return judge(authority, read, () => this.state.rules(authority.org), this.clock.now());
   }
 
-  /** For an authority that was just judged to hold for this principal. */
+  /** For an authority that was just found to hold for this principal. */
   standing(authority: Authority, principal: Principal, reach: Reach): Standing {
     const { expires } = this.state.read(keyStream(authority.keyHash)) ?? {};
     return {
@@ -44,16 +44,16 @@ export class AuthorityCheck {
     };
   }
 
-  /** Whether it holds for certain, and nothing that it rests on has changed. Costs two look-ups in a map. */
+  /** Whether it certainly holds, because nothing that it depends on has changed. Costs two map lookups. */
   isUnchanged({ authority, key, authz, expires }: Standing): boolean {
     const now = this.versions(authority);
     return key === now.key && authz === now.authz && this.clock.now() < expires && this.state.isFresh;
   }
 
   /**
-   * Undefined if the authority holds at this moment, so that the caller can go on without giving way to any other work.
-   * Else a promise that settles when the log has confirmed the state: it rejects with `unauthenticated`, `forbidden` or
-   * `state_unconfirmed`. After it, ask again.
+   * Undefined if the authority holds at this moment, so that the caller can continue without yielding. Otherwise a promise
+   * that settles when the log has confirmed the state: it rejects with `unauthenticated`, `forbidden` or `state_unconfirmed`.
+   * After it, call again.
    */
   waitsFor(standing: Standing): Promise<void> | undefined {
     const { authority } = standing;
@@ -61,7 +61,7 @@ export class AuthorityCheck {
     return holds ? undefined : this.confirmed(authority);
   }
 
-  /** Resolves if the authority holds and still reaches everything that it did, with its present standing. Rejects as `waitsFor`. */
+  /** Resolves with the present standing if the authority still holds for the same resources. Rejects as `waitsFor`. */
   async requireWhole(standing: Standing): Promise<Standing> {
     if (this.isUnchanged(standing)) return standing;
     const now = this.whole(standing);
@@ -80,7 +80,7 @@ export class AuthorityCheck {
     return refusalOf({ code: 'forbidden', message });
   }
 
-  /** Resolves if the authority holds on everything that the log has by now. Rejects as `waitsFor`. */
+  /** Resolves if the authority holds by everything that the log has now. Rejects as `waitsFor`. */
   async confirmed(authority: Authority): Promise<void> {
     await this.state.confirm();
     const { refused } = this.judge(authority);

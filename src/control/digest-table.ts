@@ -1,6 +1,6 @@
 import { hash } from 'node:crypto';
 
-/** A text is known by the first 128 bits of its SHA-256. Nobody finds two texts that share them. */
+/** A text is identified by the first 128 bits of its SHA-256. Collisions are infeasible to find. */
 export const WORDS = 4;
 const SMALLEST = 64;
 

@@ -1,9 +1,9 @@
 import { DigestTable, type TableImage } from './digest-table.js';
 
-/** For how long a command is known after its record, by the log's clock. */
+/** How long a command is known after its record, by the log's clock. */
 export const KNOWN_MS = 24 * 60 * 60 * 1_000;
 
-/** For how many records at most, so that no writer makes the others' memory full. */
+/** For how many records at most, so that no writer fills the memory of the others. */
 export const KNOWN_RECORDS = 1_000_000;
 
 export interface CommandsImage {
@@ -12,29 +12,28 @@ export interface CommandsImage {
   readonly table: TableImage;
 }
 
-/** Where a record stands in the log, and when the log took it. */
+/** The offset of a record, and when the log took it. */
 export interface LogPosition {
   readonly offset: number;
   readonly time: number;
 }
 
 /**
- * The commands whose records were applied lately, with the offsets of the records. What is forgotten follows from the log
- * alone, so every process and every replay forgets the same at the same record: the clock is the latest time that the log
- * gave to any record so far.
+ * The recently applied commands, with the offsets of their records. What is forgotten depends on the log alone, so every
+ * process and every replay forgets the same at the same record: the clock is the latest time of any record so far.
  */
 export class KnownCommands {
   private offset = 0;
   private clock = 0;
   private readonly table = new DigestTable<readonly [offset: number, clock: number]>(2, (row) => this.isKnown(row));
 
-  /** Takes note that the log goes on to this record. Call it before the record is judged. */
+  /** Advances to this record. Call it before the record is folded. */
   advance({ offset, time }: LogPosition): void {
     this.offset = offset;
     this.clock = Math.max(this.clock, time);
   }
 
-  /** The record that `advance` named last applied this command. */
+  /** The record of the last `advance` applied this command. */
   add(commandId: string): void {
     this.table.set(commandId, [this.offset, this.clock]);
   }

@@ -1,13 +1,14 @@
 import type { EventLog, LogRecord } from '../event-log/event-log.js';
+import { readRange } from '../event-log/read-range.js';
 import type { ControlEvent, Read } from '../model/control-events.js';
 import { eachInSteps, type Job, type Turns } from '../platform/turns.js';
 import { type ControlFold, emptyFold, foldRecord, forgetState, readFold } from './fold.js';
 import { controlRecordOf } from './record.js';
 
-/** Of the log, the earliest time is kept of so many records together. */
+/** How many records share one earliest time. */
 const BLOCK = 1_024;
 
-/** States that are kept for the next report: of an organization that asks about one instant, most often. */
+/** How many states are cached: later reports mostly ask for the same instant of the same organization. */
 const MOST_KEPT = 4;
 
 interface KeptState {
@@ -18,10 +19,9 @@ interface KeptState {
 }
 
 /**
- * What there was of an organization after the last record of `control` that the log took at or before an instant, folded
- * from the beginning: by the same rules as at that time, void records included. Of all other organizations only the
- * versions are kept, which tell what is void. Takes as long as the log is long, in the job's turns; the last few states
- * are kept, since what has been does not change.
+ * The state of an organization after the last record of `control` that the log took at or before an instant, folded from the
+ * beginning by the same rules. Of other organizations only the versions are kept, which decide which records are void. Takes
+ * time proportional to the log, in the job's turns; the last few states are cached.
  */
 export class PastStates {
   private kept: KeptState[] = [];
@@ -45,7 +45,7 @@ export class PastStates {
 
   private async folded(beyond: number, job: Job & { readonly signal: AbortSignal }): Promise<Read> {
     const fold = emptyFold();
-    for await (const records of recordsIn(this.log, 0, beyond, job.signal)) {
+    for await (const { records } of readRange(this.log, 'control', { 0: 0 }, { 0: beyond }, job.signal)) {
       await this.turns.run(
         job,
         eachInSteps(records, (record) => take(fold, record, job.org)),
@@ -57,16 +57,17 @@ export class PastStates {
   /** The offset behind the last record that the log took at or before the instant. */
   private async beyond(at: number, job: Job & { readonly signal: AbortSignal }): Promise<number> {
     const end = (await this.log.head('control'))[0] ?? 0;
-    for await (const records of recordsIn(this.log, this.known, end, job.signal)) {
+    for await (const { records } of readRange(this.log, 'control', { 0: this.known }, { 0: end }, job.signal)) {
       await this.turns.run(
         job,
         eachInSteps(records, (record) => this.note(record)),
       );
     }
     const block = this.earliest.findLastIndex((time) => time <= at);
+    if (block < 0) return 0;
     let beyond = 0;
-    const first = block * BLOCK;
-    for await (const records of recordsIn(this.log, first, Math.min(end, first + BLOCK), job.signal)) {
+    const [first, last] = [block * BLOCK, Math.min(end, (block + 1) * BLOCK)];
+    for await (const { records } of readRange(this.log, 'control', { 0: first }, { 0: last }, job.signal)) {
       for (const { offset, time } of records) if (time <= at) beyond = offset + 1;
     }
     return beyond;
@@ -86,28 +87,9 @@ function take(fold: ControlFold, record: LogRecord, org: string): void {
   for (const event of control.events) if (orgOf(event) !== org) forgetState(fold, event.stream);
 }
 
-/** Undefined for an event without a stream of its own. */
+/** The organization of an event; undefined for one without a stream of its own. */
 function orgOf(event: ControlEvent): string | undefined {
   if (event.type === 'key-used') return undefined;
   if (event.type === 'authz-changed') return event.stream.slice('authz/'.length);
   return 'org' in event.data ? event.data.org : event.data.name;
-}
-
-async function* recordsIn(
-  log: EventLog,
-  from: number,
-  end: number,
-  signal: AbortSignal,
-): AsyncGenerator<readonly LogRecord[]> {
-  if (from < 0 || from >= end) return;
-  const stop = new AbortController();
-  try {
-    for await (const { records, next } of log.read('control', { 0: from }, AbortSignal.any([signal, stop.signal]))) {
-      yield records.filter(({ offset }) => offset < end);
-      if (next >= end) return;
-    }
-    signal.throwIfAborted();
-  } finally {
-    stop.abort();
-  }
 }

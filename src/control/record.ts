@@ -1,14 +1,10 @@
-import type { LogEntry, LogRecord } from '../event-log/event-log.js';
-import { UnreadableRecord } from '../event-log/record-schema.js';
+import { type LogEntry, type LogRecord, UnreadableRecord } from '../event-log/event-log.js';
 import type { ControlEvent } from '../model/control-events.js';
 import { builtins } from '../model/org.js';
 import { keyedId } from '../platform/ids.js';
 import type { ControlRecord } from './fold.js';
 
-/**
- * The schema of the control records that this program writes. Version 3 has the uses of keys, which programs of version 2
- * cannot fold; else it is version 2.
- */
+/** The schema of the control records that this program writes. Version 3 adds the uses of keys to version 2. */
 const VERSION = '3';
 const READ = ['1', '2', VERSION];
 
@@ -22,10 +18,7 @@ export function controlEntry(record: ControlRecord): LogEntry {
   };
 }
 
-/**
- * Throws `UnreadableRecord`; then nothing after the record can be trusted either, because every later decision may rest
- * on it: the reader must stop.
- */
+/** Throws `UnreadableRecord`; then the reader must stop, because every later record may depend on this one. */
 export function controlRecordOf(record: LogRecord): ControlRecord {
   const { v } = record.headers;
   if (v === undefined || !READ.includes(v)) {
@@ -45,8 +38,8 @@ function parse(record: LogRecord): ControlRecord {
 }
 
 /**
- * Version 1 named the superusers of an organization in the organization itself. Since version 2 they are a group like
- * others, made with the organization; identifiers follow from the record, so every reading gives the same.
+ * Version 1 listed the superusers of an organization in the organization itself. Since version 2 they are a group, created
+ * with the organization. Identifiers are derived from the record, so every read returns the same.
  */
 function upcast(record: ControlRecord): ControlRecord {
   return { ...record, events: record.events.flatMap((event) => upcastEvent(event, record)) };

@@ -5,8 +5,8 @@ import { selfSetTerms } from '../model/member-query.js';
 import { isPrincipal } from '../model/policy.js';
 
 /**
- * Tells the operator which groups still let in whoever says the right thing of himself. They were recorded before such
- * queries were refused, and work until they are changed.
+ * Warns of groups whose query reads properties that users set themselves. They were recorded before such queries were
+ * refused, and work until they are changed.
  */
 export function warnOfSelfSetQueries(read: Read, logger: Pick<Logger, 'warn'>): void {
   for (const { name: org } of read.all('org', '')) {

@@ -11,29 +11,29 @@ import { type ControlFold, type ControlRecord, emptyFold, foldRecord, readFold, 
 import { type FoldSnapshots, imageOf, restoreFold } from './fold-image.js';
 import { controlRecordOf } from './record.js';
 
-/** How long it may take until the state is confirmed. */
+/** The time limit of a confirmation. */
 const CONFIRM_MS = 2_000;
 
-/** How old the state may be on which an answer rests, and how often it is confirmed meanwhile. */
+/** The maximum age of a confirmation that a response relies on, and the period of confirmations. */
 const FRESH_MS = 2_000;
 const RECONFIRM_MS = 500;
 
-/** Of how many organizations the rules are kept that were made from their policies and groups. */
+/** For how many organizations the access rules are cached. */
 const MOST_RULES = 1_000;
 
-/** How long reading the answer of an earlier request may take. */
+/** The time limit for reading the events of an earlier request. */
 const EARLIER_MS = 5_000;
 
-/** What became of a command that is in the log. */
+/** The applied record of a command. */
 export interface CommandOutcome {
   readonly offset: number;
   readonly requestHash?: string;
   readonly events: readonly ControlEvent[];
 }
 
-/** A command that this process has under way. */
+/** A command under way in this process. */
 interface Expected {
-  /** What the void records of the command rested on. */
+  /** The expected versions of the command's void records. */
   readonly voids: string[];
   applied?: CommandOutcome;
 }
@@ -44,8 +44,8 @@ interface Watcher {
 }
 
 /**
- * This process's fold of the `control` topic, kept current by reading along. Everything that is decided here and every
- * key that is checked rests on it; the log, not this copy, has the last word.
+ * This process's fold of the `control` topic, kept current by tailing it. All decisions and key checks of this process use
+ * it; the log, not this copy, decides.
  */
 export class ControlState implements FoldSnapshots {
   readonly read: Read;
@@ -69,7 +69,7 @@ export class ControlState implements FoldSnapshots {
     this.read = readFold(fold);
   }
 
-  /** Resolves when the signal aborts; rejects when the log cannot be read on: then the process must not go on. */
+  /** Resolves when the signal aborts. Rejects if the log becomes unreadable: then the process must not continue. */
   async run(signal: AbortSignal): Promise<void> {
     try {
       this.goal = await this.headWhenThere(signal);
@@ -86,7 +86,7 @@ export class ControlState implements FoldSnapshots {
     }
   }
 
-  /** The log may come up later than this process. */
+  /** The log may start later than this process. */
   private async headWhenThere(signal: AbortSignal): Promise<number> {
     const head = await untilDone(
       signal,
@@ -103,7 +103,7 @@ export class ControlState implements FoldSnapshots {
     return this.started.promise;
   }
 
-  /** What anyone may do in the organization, by the state at this moment. */
+  /** The access rules of the organization at this moment. */
   rules(org: string): AccessRules {
     const version = versionOf(this.fold, authzStream(org));
     const known = this.accessRules.get(org);
@@ -126,11 +126,11 @@ export class ControlState implements FoldSnapshots {
     return this.folded === 0 ? {} : { position: { partition: 0, offset: this.folded - 1 } };
   }
 
-  /** Shares the states of this fold, which never change. For a fold that may not be so far there are the snapshots. */
+  /** Shares the states of this fold, which are immutable. If this fold is beyond `most`, uses the snapshots. */
   async load(fold: ControlFold, most = Number.POSITIVE_INFINITY): Promise<number> {
     if (this.folded <= most) {
       const image = imageOf(this.fold);
-      // A record that cannot be folded ends the process, and leaves a fold between two places.
+      // An unreadable record ends the process, and leaves the fold between two positions.
       if (image.commands.offset + 1 === this.folded) {
         restoreFold(fold, image);
         return this.folded;
@@ -149,9 +149,8 @@ export class ControlState implements FoldSnapshots {
   }
 
   /**
-   * Resolves when the fold has everything that was in the log at the call. Throws `state_unconfirmed` when that takes
-   * too long: then nothing may be refused on the ground of this state. Calls share a look at the log, but only one that
-   * begins after they were made.
+   * Resolves when the fold has everything that was in the log at the call. Throws `state_unconfirmed` if that takes too long:
+   * then nothing may be refused because of this state. Calls share a read of the log's head, if it begins after the call.
    */
   confirm(): Promise<void> {
     this.nextConfirm ??= this.confirming
@@ -165,17 +164,17 @@ export class ControlState implements FoldSnapshots {
   }
 
   /**
-   * Whether the state was confirmed a moment ago, so that no key and no permission that was taken away longer ago still
-   * counts. Always so where this process alone writes the log.
+   * Whether the state was confirmed recently, so that it includes every earlier revocation. Always true if this process alone
+   * writes the log.
    */
   get isFresh(): boolean {
     return this.sharing === 'alone' || performance.now() - this.confirmedAt < FRESH_MS;
   }
 
-  /** Confirms the state again and again, where other processes write the log too, until the signal aborts. */
+  /** Confirms the state periodically if other processes write the log too, until the signal aborts. */
   async keepFresh(signal: AbortSignal): Promise<void> {
     while (this.sharing === 'shared' && !signal.aborted) {
-      // A failure shows in `isFresh`, and a request that needs the state meets it itself.
+      // A failure shows in `isFresh`, and a request that needs the state confirms it itself.
       await this.confirm().catch(() => undefined);
       await pause(RECONFIRM_MS, signal, { ref: false });
     }
@@ -191,7 +190,7 @@ export class ControlState implements FoldSnapshots {
     throw unconfirmed();
   }
 
-  /** A log that does not answer must not keep anybody waiting: neither those who ask now nor those who ask later. */
+  /** A log that does not respond must not delay this call or later ones. */
   private async headInTime(): Promise<number> {
     const asked = this.log.head('control').catch((error) => Promise.reject(unconfirmed(error)));
     const head = await within(CONFIRM_MS, asked, undefined);
@@ -199,7 +198,7 @@ export class ControlState implements FoldSnapshots {
     return head[0] ?? 0;
   }
 
-  /** Starts to note what becomes of the command's records. Call before appending; `forget` ends it. */
+  /** Starts to note the outcomes of the command's records. Call it before appending; `forget` ends it. */
   expect(commandId: string): void {
     this.expected.set(commandId, { voids: [] });
   }
@@ -208,14 +207,14 @@ export class ControlState implements FoldSnapshots {
     this.expected.delete(commandId);
   }
 
-  /** Whether the command was applied, as long as the fold knows that (`KnownCommands`). */
+  /** Whether the command was applied, while the fold knows it (`KnownCommands`). */
   knows(commandId: string): boolean {
     return this.expected.get(commandId)?.applied !== undefined || this.fold.commands.offsetOf(commandId) !== undefined;
   }
 
   /**
-   * What became of a command that the fold knows; the events are read back from the log. Throws `log_unavailable` when
-   * they cannot be read in time.
+   * The outcome of a command that the fold knows; its events are read from the log. Throws `log_unavailable` if they cannot be
+   * read in time.
    */
   async applied(commandId: string): Promise<CommandOutcome | undefined> {
     const offset = this.fold.commands.offsetOf(commandId);
@@ -226,21 +225,26 @@ export class ControlState implements FoldSnapshots {
       return outcomeOf(offset, controlRecordOf(await recordAt(this.log, 'control', { partition: 0, offset }, signal)));
     } catch (cause) {
       if (cause instanceof ControlError) throw cause;
-      throw new ControlError('log_unavailable', 'the answer of the earlier request cannot be read', {}, { cause });
+      throw new ControlError(
+        'log_unavailable',
+        'the result of the earlier request cannot be read at the moment; retry',
+        {},
+        { cause },
+      );
     }
   }
 
   /**
-   * What became of the record of an expected command, as soon as the log shows it: also before its append is answered,
-   * whose answer may be lost. Applied is whichever record of the command came first. Undefined when the log shows nothing
-   * for so long after the append was answered; rejects when the append does before.
+   * The outcome of an expected command's record as soon as the log shows it, even before its append resolves, whose response
+   * may be lost. The first record of the command is the applied one. Undefined if the log shows none within `timeoutMs` after
+   * the append resolved; rejects if the append does.
    */
   async outcome(
     { commandId, expected }: ControlRecord,
     appended: Promise<void>,
     timeoutMs: number,
   ): Promise<CommandOutcome | 'void' | undefined> {
-    // A record that rests on the same versions as one that was void is void as well, wherever it stands after it.
+    // A later record with the same expected versions as a void one is void as well.
     const rests = canonicalJson(expected);
     const known = () => {
       const { applied, voids } = this.expected.get(commandId) ?? {};
@@ -257,7 +261,7 @@ export class ControlState implements FoldSnapshots {
     }
   }
 
-  /** Whether the condition holds, now or at some progress of the fold before the time runs out. */
+  /** Whether the condition becomes true within the time. */
   private async reaches(until: Watcher['until'], timeoutMs: number): Promise<boolean> {
     const stop = new AbortController();
     const timer = setTimeout(() => stop.abort(), timeoutMs);
@@ -268,7 +272,7 @@ export class ControlState implements FoldSnapshots {
     }
   }
 
-  /** Whether the condition holds, now or at some progress of the fold before the signal aborts. */
+  /** Whether the condition becomes true before the signal aborts. */
   private shows(until: Watcher['until'], signal: AbortSignal): Promise<boolean> {
     if (until(this.folded)) return Promise.resolve(true);
     return new Promise((resolve) => {

@@ -14,15 +14,15 @@ export interface QueueBounds {
   readonly recordBytes: number;
 }
 
-/** An append in the queue, with the bytes that it was counted as. */
+/** An append in the queue, with its size as counted. */
 export interface Queued {
   readonly append: Append;
   readonly bytes: number;
-  /** When it came in, in milliseconds. */
+  /** When it was added, in milliseconds. */
   readonly since: number;
 }
 
-/** The appends that wait to be durable, bounded by count and bytes. */
+/** The appends that are not durable yet, bounded by count and bytes. */
 export class AppendQueue {
   private waiting: Queued[] = [];
   private entries = 0;
@@ -37,7 +37,7 @@ export class AppendQueue {
     return { entries: this.entries, bytes: this.bytes };
   }
 
-  /** Takes the append in, or answers why it cannot be taken; then nothing of it was. */
+  /** Adds the append, or returns why it is refused as a whole. */
   add(append: Append): ControlError | undefined {
     const { recordBytes } = this.bounds;
     let bytes = 0;
@@ -50,20 +50,20 @@ export class AppendQueue {
     }
     const entries = append.entries.length;
     const full = this.entries + entries > this.bounds.entries || this.bytes + bytes > this.bounds.bytes;
-    // An append larger than the whole queue is taken when it is alone: it could never be taken otherwise.
-    if (full && this.entries > 0) return new ControlError('log_unavailable', 'the queue of the log is full');
+    // An append larger than the whole queue is accepted alone: it could never be appended otherwise.
+    if (full && this.entries > 0) return new ControlError('log_unavailable', 'the queue of the log is full; retry');
     this.waiting.push({ append, bytes, since: Date.now() });
     this.entries += entries;
     this.bytes += bytes;
     return undefined;
   }
 
-  /** The oldest that waits. It stays pending until `release`. */
+  /** The oldest append. It stays pending until `release`. */
   take(): Queued | undefined {
     return this.waiting.shift();
   }
 
-  /** What was taken is settled: its place is free. */
+  /** The append is settled, and frees its share of the bounds. */
   release({ append, bytes }: Queued): void {
     this.entries -= append.entries.length;
     this.bytes -= bytes;

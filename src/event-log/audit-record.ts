@@ -1,9 +1,17 @@
 import { isUtf8 } from 'node:buffer';
 import type { AuditEvent, SearchedEvent } from '../model/audit-event.js';
 import { CompactJson } from './compact-json.js';
-import type { LogEntry, LogRecord } from './event-log.js';
-import { SCHEMA_VERSION, UnreadableRecord } from './record-schema.js';
-import { WAITED_FOR } from './waited-for.js';
+import { type LogEntry, type LogRecord, UnreadableRecord } from './event-log.js';
+
+/** The schema of the records that this program writes and reads. */
+const SCHEMA_VERSION = '1';
+
+/** The header of an entry whose publisher waits until it is searchable. */
+const WAITED_FOR: LogEntry['headers'] = { sync: '1' };
+
+export function isWaitedFor({ headers }: Pick<LogEntry, 'headers'>): boolean {
+  return headers.sync === '1';
+}
 
 const END_OF_OBJECT = '}'.charCodeAt(0);
 
@@ -15,8 +23,8 @@ export interface AuditEntryOptions {
 }
 
 /**
- * A record of `audit` is the JSON of one event, as it will be answered but for `receivedTime`. All copies of a keyed
- * event meet in one partition; other events keep their order by resource, and a busy organization spreads.
+ * A record of `audit` is the JSON of one event as reads return it, without `receivedTime`. All copies of a keyed event go to
+ * one partition. Other events keep their order by resource, and those of a busy organization are spread.
  */
 export function auditEntry(event: AuditEvent, { hash, waited = false }: AuditEntryOptions = {}): LogEntry {
   const { resource, context } = event;
@@ -31,7 +39,7 @@ export function auditEntry(event: AuditEvent, { hash, waited = false }: AuditEnt
 /** Throws `UnreadableRecord`. */
 export function auditEventOf({ headers: { v, hash }, value }: LogRecord): { event: SearchedEvent; hash?: string } {
   if (v !== SCHEMA_VERSION) throw new UnreadableRecord(`has schema version ${v}, not ${SCHEMA_VERSION}`);
-  // Decoding would put another character in the place of what is none.
+  // Decoding would replace invalid bytes by another character.
   if (!isUtf8(value)) throw new UnreadableRecord('is not UTF-8');
   const json = Buffer.from(value.buffer, value.byteOffset, value.byteLength);
   const event = searchedIn(json) ?? parsed(json);
@@ -44,7 +52,7 @@ const SEARCHED = new CompactJson([
   ...['resource.id', 'resource.name', 'resource.type', 'subject.email', 'action.type', 'result.status'],
 ]);
 
-/** Of a record as this service writes it, nearly always; parsing tells what is not found here. */
+/** Finds the event in nearly all records that this service wrote; other records must be parsed. */
 function searchedIn(json: Buffer): SearchedEvent | undefined {
   const [id, eventTime, requestId, org, name, location, gvcAlias, podId, publisher, ...others] =
     SEARCHED.textsIn(json) ?? [];

@@ -3,8 +3,8 @@ import { BackgroundConnect } from '../platform/background-connect.js';
 import type { Batch, Consumer, EventLog, LogEntry, Offsets, Position, Topic } from './event-log.js';
 
 /**
- * A log that may not be reachable yet. Until it is, appends are refused, readers wait, and `missing` says why. For one
- * that can be reached and cannot be used, `opened` rejects.
+ * A log that may not be reachable yet. Until it is, appends are refused, readers wait, and `missing` is the reason. If it
+ * can be reached but not used, `opened` rejects.
  */
 export class ConnectingEventLog implements EventLog {
   private readonly opening: BackgroundConnect<EventLog>;

@@ -1,13 +1,12 @@
-import type { LogEntry, LogRecord, Topic } from './event-log.js';
-import { UnreadableRecord } from './record-schema.js';
+import { type LogEntry, type LogRecord, type Topic, UnreadableRecord } from './event-log.js';
 
-/** A record that can never be indexed, and why. */
+/** A record that can never be indexed, and the reason. */
 export interface Unreadable {
   readonly record: LogRecord;
   readonly reason: string;
 }
 
-/** What a record of `audit.dead` says. */
+/** The meaning of a record of `audit.dead`. */
 export type DeadRecord =
   | { readonly says: 'dead'; readonly place: string; readonly letter: DeadLetter }
   | { readonly says: 'replayed'; readonly place: string };
@@ -17,7 +16,7 @@ export interface DeadLetter {
   readonly topic: Topic;
   readonly partition: number;
   readonly offset: number;
-  /** When the log took the record that it was, in milliseconds. */
+  /** When the log took the original record, in milliseconds. */
   readonly time: number;
   readonly reason: string;
   readonly key: string;
@@ -28,20 +27,20 @@ export interface DeadLetter {
 
 const VERSION = '1';
 
-/** The record as it stands in `audit.dead`: its own bytes, and in headers where it stood, and the reason. */
+/** The dead letter of a record: its own bytes, with its position and the reason in headers. */
 export function deadLetter({ record, reason }: Unreadable): LogEntry {
   const { topic, partition, offset, time, key, headers, value } = record;
   const place = { topic, partition: String(partition), offset: String(offset), time: String(time) };
   return {
     topic: 'audit.dead',
-    // Whoever reads the log again meets the record again; its place tells that it is the same letter.
+    // A repeated read produces the letter again; the same key identifies it.
     key: placeName(record),
     value,
     headers: { v: VERSION, reason, ...place, key, headers: JSON.stringify(headers) },
   };
 }
 
-/** Notes beside a letter that its record was appended to its topic once more. Same key: it comes after the letter. */
+/** Records that the record of a letter was appended to its topic again. Same key: it follows the letter. */
 export function replayNote(place: string): LogEntry {
   return { topic: 'audit.dead', key: place, headers: { v: VERSION, replayed: place }, value: new Uint8Array() };
 }

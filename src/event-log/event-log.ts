@@ -2,9 +2,8 @@
  * The log is the only truth of the service: an ordered, durable, append-only sequence of records a partition. Every
  * adapter passes `test/contract/event-log.contract.ts`.
  *
- * Nothing is ever changed or taken out of `audit` and `control`; what a record says is interpreted on reading.
- * `progress` is how processes tell each other what they have done: only a log that several share has it, and it keeps
- * the last hour.
+ * Nothing in `audit` and `control` is ever changed or removed; readers interpret old records.
+ * Processes announce their progress to each other in `progress`: only a shared log has it, and it keeps the last hour.
  */
 export type Topic = 'audit' | 'control' | 'audit.dead' | 'progress';
 
@@ -12,7 +11,7 @@ export interface LogEntry {
   readonly topic: Topic;
   /** Records of one key go to one partition, so they keep their order. Keys, names and values of headers are UTF-8. */
   readonly key: string;
-  /** Small facts about the record that a reader needs before parsing it. `v`, the schema's version, is always there. */
+  /** Facts that a reader needs before it parses the value. `v`, the version of the schema, is always present. */
   readonly headers: Readonly<Record<string, string>>;
   readonly value: Uint8Array;
 }
@@ -25,40 +24,40 @@ export interface Position {
 
 export interface LogRecord extends LogEntry, Position {
   /**
-   * When the log took the record, in milliseconds: the same at every reading, so a rebuild gives the same times. It does
-   * not decrease within a partition as long as the log's own clock does not; order by offset, never by time.
+   * When the log took the record, in milliseconds. It never changes, so a rebuild gets the same times. It does not decrease
+   * within a partition as long as the log's own clock does not; order by offset, never by time.
    */
   readonly time: number;
 }
 
-/** Next offset to read, by partition; an absent partition stands at 0, one that the topic does not have is passed over. */
+/** Next offset to read, by partition. An absent partition is at 0; one that the topic does not have is ignored. */
 export type Offsets = Readonly<Record<number, number>>;
 
 export interface Batch {
   readonly partition: number;
   /** Never empty; ascending offsets of this partition. */
   readonly records: readonly LogRecord[];
-  /** Where reading goes on after this batch. */
+  /** Where reading continues after this batch. */
   readonly next: number;
 }
 
 export interface Consumer {
-  /** Processes that name the same group share the partitions out among themselves; each partition has one owner. */
+  /** The processes of a group divide the partitions among themselves; each partition has one owner. */
   readonly group: string;
   /**
-   * Called whenever partitions are taken over; answers where to start in each. The log keeps no place of its own. A
+   * Called whenever partitions are assigned; returns where to start in each. The log stores no offsets of its own. A
    * rejection ends `consume` with that error.
    */
   assigned(partitions: readonly number[]): Promise<Offsets>;
   /**
-   * Called with one batch of a partition at a time, in order; other partitions may go on meanwhile. The next batch of
-   * the partition comes when this resolves. A rejection ends `consume` with that error.
+   * Called with one batch of a partition at a time, in order; other partitions may continue meanwhile. The next batch of
+   * the partition follows when this resolves. A rejection ends `consume` with that error.
    */
   handle(batch: Batch): Promise<void>;
 }
 
 export interface EventLog {
-  /** Identifies this log and its history; what was derived from another log must be rebuilt. */
+  /** Identifies this log and its history; a read model of another log must be rebuilt. */
   readonly id: string;
 
   /**
@@ -69,21 +68,21 @@ export interface EventLog {
    * Rejects with a `ControlError`:
    * - `payload_too_large`: an entry alone (key, headers and value) is larger than the log takes. Nothing was appended.
    * - `log_unavailable`: the log is down, closed, out of space, or its bounded queue is full. Nothing was appended.
-   * - `outcome_unknown`: any of the entries may have been appended; those that were are read like all others, soon.
+   * - `outcome_unknown`: any of the entries may have been appended; readers soon see those that were.
    *
-   * Never drops an entry that it acknowledged. May append an entry twice (at least once): readers remove duplicates
-   * by identifier.
+   * Never drops an acknowledged entry. May append an entry twice (at least once): readers remove duplicates by
+   * identifier.
    */
   append(entries: readonly LogEntry[]): Promise<Position[]>;
 
   /**
-   * Reads all partitions from `from`, then goes on with what is appended later, until `signal` aborts; then it ends
-   * without an error. In order within a partition, at least once, and only what is durable. Every reader sees all.
-   * The next batch is fetched when the consumer asks for it.
+   * Reads all partitions from `from`, then continues with later appends, until `signal` aborts; then it ends without an
+   * error. In order within a partition, at least once, and only durable records. Every reader sees all of them. The next
+   * batch is fetched when the consumer asks for it.
    *
    * Throws `PositionOutOfRange` when `from` is behind the oldest record or beyond the head: never a silent reset.
-   * Throws `CorruptRecord` at a record whose bytes are not those that were appended, after everything before it; a log
-   * that keeps records in batches gives none of its batch either.
+   * Throws `CorruptRecord` at a record whose bytes were altered, after everything before it; a log that stores records in
+   * batches returns nothing of its batch either.
    */
   read(topic: Topic, from: Offsets, signal: AbortSignal): AsyncIterable<Batch>;
 
@@ -93,10 +92,10 @@ export interface EventLog {
   /** The next offset of each partition. Includes every append that resolved before the call. */
   head(topic: Topic): Promise<Offsets>;
 
-  /** What waits to be made durable at the moment. */
+  /** The appends that are not durable yet. */
   readonly pending: { readonly entries: number; readonly bytes: number };
 
-  /** Refuses further appends, resolves or rejects those under way, ends readers, and frees what the log holds. */
+  /** Refuses further appends, settles those under way, ends readers, and releases all resources. */
   close(): Promise<void>;
 }
 
@@ -109,4 +108,39 @@ export class PositionOutOfRange extends Error {
 
 export class CorruptRecord extends Error {
   override readonly name = 'CorruptRecord';
+}
+
+/** A record that can never be read: it is not what its topic contains, or a newer program wrote it. */
+export class UnreadableRecord extends Error {
+  override readonly name = 'UnreadableRecord';
+}
+
+/** The partition of a key (FNV-1a): always the same, in every process and on every store. */
+export function partitionOf(key: string, partitions: number): number {
+  let hash = 0x811c9dc5;
+  for (let index = 0; index < key.length; index += 1) {
+    hash = Math.imul(hash ^ key.charCodeAt(index), 0x01000193) >>> 0;
+  }
+  return hash % partitions;
+}
+
+/** A log in one file can be copied. */
+export interface Backup {
+  /**
+   * Writes a copy of the whole log to a new file, while appends and reads continue. It contains every append that resolved
+   * before the call, and no part of an append. The copy is synced to disk when this resolves; a rejection may leave a part
+   * of it there. Rejects with a `ControlError`: `log_unavailable` if the log is closed or the outcome of its last commit is
+   * unknown, `conflict` if the disk has no space for a copy.
+   */
+  snapshot(to: string): Promise<Snapshot>;
+}
+
+/** Under this token Nest injects the `Backup`. */
+export const BACKUP = Symbol('Backup');
+
+export interface Snapshot {
+  /** The log's identifier. */
+  readonly log: string;
+  /** The next offset of each partition, by `topic/partition`. */
+  readonly heads: Readonly<Record<string, number>>;
 }

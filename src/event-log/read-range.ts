@@ -2,8 +2,8 @@ import { ControlError } from '../contract/errors.js';
 import type { Batch, EventLog, LogRecord, Offsets, Position, Topic } from './event-log.js';
 
 /**
- * What the partitions that `to` names have from `from` to before `to`, in order within a partition; then it ends.
- * Throws when the signal aborts before, and what `read` throws.
+ * The records of the partitions in `to`, from `from` to before `to`, in order within a partition; then it ends. Throws if the
+ * signal aborts before, and what `read` throws.
  */
 export async function* readRange(
   log: EventLog,
@@ -15,7 +15,7 @@ export async function* readRange(
   const starts = Object.keys(to).map((partition) => [Number(partition), from[Number(partition)] ?? 0] as const);
   const open = new Map(starts.filter(([partition, start]) => start < (to[partition] ?? 0)));
   if (open.size === 0) return;
-  // What is not asked for is read from its end: nothing, as a rule.
+  // The other partitions are read from their ends, so they usually return nothing.
   const start = { ...(await log.head(topic)), ...Object.fromEntries(open) };
   const stop = new AbortController();
   try {
@@ -35,7 +35,7 @@ export async function* readRange(
   throw new ControlError('log_unavailable', 'the log was closed while it was read');
 }
 
-/** One record, which is in the log. Throws what `readRange` throws. */
+/** One record, which must exist. Throws what `readRange` throws. */
 export async function recordAt(
   log: EventLog,
   topic: Topic,

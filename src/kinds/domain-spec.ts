@@ -8,7 +8,7 @@ const LINK = { max: LIMITS.text, format: 'platform-link' };
 const PATH = { max: LIMITS.text, pattern: '^/', format: 'no-control-characters' };
 const HOST_PREFIX = { min: 1, max: LIMITS.hostName, pattern: '^[A-Za-z0-9_.*-]+$' };
 const REGEX = { min: 1, max: LIMITS.domain.regex };
-const TOKENS = { max: LIMITS.domain.corsNames, maxLength: 128, format: 'http-token' };
+const TOKENS = { max: LIMITS.domain.corsNames, maxLength: LIMITS.domain.corsName, format: 'http-token' };
 const CIPHER = { enum: [...CIPHERS] };
 /** Names of cipher suites, or arrays of such names: both shapes are in use. */
 const CIPHER_SUITES = {

@@ -2,16 +2,16 @@ import type { Logger } from 'pino';
 import { ControlError } from '../contract/errors.js';
 import { type EventLog, type Offsets, PositionOutOfRange } from '../event-log/event-log.js';
 import { untilDone } from '../platform/retry.js';
-import type { ProgressFeed, ProgressUpdate } from './progress-feed.js';
+import { InProcessProgressFeed, type ProgressFeed, type ProgressUpdate } from './progress-feed.js';
 
 const VERSION = '1';
 
 /**
  * The feed of many processes: projectors append their progress to the topic `progress`, and every process tails it from
- * its start on. Updates are repeated and the topic soon forgets them, so nothing is read again.
+ * its end. Updates are repeated, so earlier ones need not be read.
  */
 export class LogProgressFeed implements ProgressFeed {
-  private readonly listeners = new Set<(update: ProgressUpdate) => void>();
+  private readonly local = new InProcessProgressFeed();
   private tailing = false;
 
   constructor(
@@ -27,8 +27,7 @@ export class LogProgressFeed implements ProgressFeed {
   }
 
   subscribe(listener: (update: ProgressUpdate) => void): () => void {
-    this.listeners.add(listener);
-    return () => this.listeners.delete(listener);
+    return this.local.subscribe(listener);
   }
 
   /** Whether every update from now on reaches the listeners. */
@@ -46,7 +45,7 @@ export class LogProgressFeed implements ProgressFeed {
         await this.tail(head, signal);
       } catch (error) {
         if (!(error instanceof PositionOutOfRange)) throw error;
-        // It fell behind what the topic keeps: what comes next says all that still matters.
+        // The tail fell behind the retention of the topic. Later updates replace what it missed.
         this.logger.warn({ err: error }, 'the tail of the progress topic starts again at its end');
       }
     }
@@ -55,18 +54,15 @@ export class LogProgressFeed implements ProgressFeed {
   private async tail(from: Offsets, signal: AbortSignal): Promise<void> {
     for await (const { records } of this.log.read('progress', from, signal)) {
       for (const { headers, value, offset } of records) {
-        if (headers.v === VERSION) this.tell(JSON.parse(Buffer.from(value).toString()) as ProgressUpdate);
-        else this.logger.warn({ offset, version: headers.v }, 'an update of the progress is of another version');
+        if (headers.v === VERSION)
+          await this.local.publish(JSON.parse(Buffer.from(value).toString()) as ProgressUpdate);
+        else this.logger.warn({ offset, version: headers.v }, 'ignored a progress update of another version');
       }
     }
   }
-
-  private tell(update: ProgressUpdate): void {
-    for (const listener of this.listeners) listener(update);
-  }
 }
 
-/** The log may be away for a while; anything else is a fault of the program. */
+/** The log may be unreachable for a while; any other error is a fault of the program. */
 function refuseOthers(error: unknown): void {
   if (!(error instanceof ControlError)) throw error;
 }

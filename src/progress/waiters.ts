@@ -2,12 +2,12 @@ import type { Position, Topic } from '../event-log/event-log.js';
 import type { ProgressFeed, ProgressUpdate, RecordOutcome } from './progress-feed.js';
 
 /**
- * What became of a record: found by searches as its own document, or one of the other ends, or not known in time.
- * `unconfirmed`: it was indexed by a projector that may have died before it said which of the ends.
+ * The outcome of a record: searchable as its own document, one of the other outcomes, or not known in time.
+ * `unconfirmed`: a projector indexed it, and may have died before it announced the outcome.
  */
 export type Indexed = { readonly code: 'searchable' | 'unconfirmed' | 'timeout' } | RecordOutcome;
 
-/** Whether a record that always becomes a document of its own, as those of `control` do, is found. */
+/** Whether searches find a record that always becomes a document of its own, as those of `control` do. */
 export function isFound({ code }: Indexed): boolean {
   return code === 'searchable' || code === 'unconfirmed';
 }
@@ -20,18 +20,18 @@ interface Waiter {
 interface Watermark {
   generation: number;
   searchable: number;
-  /** Before this, outcomes may have been lost. */
+  /** Outcomes before this offset may be unknown. */
   confirmedFrom: number;
   readonly waiters: Set<Waiter>;
-  /** Outcomes may be announced before the one who asks for them knows the position. The oldest are forgotten. */
+  /** Kept because an outcome may be announced before the caller knows the position. The oldest are forgotten. */
   readonly outcomes: Map<number, RecordOutcome>;
 }
 
 const OUTCOMES_KEPT = 20_000;
 
 /**
- * Lets a caller wait until its record is searchable. One watermark a partition releases everyone below it, so the cost
- * does not grow with the instances, and an update that is lost is made good by the next.
+ * Lets a caller wait until its record is searchable. One watermark a partition releases all callers below it, so the cost
+ * does not grow with the number of processes, and the next update replaces a lost one.
  */
 export class Waiters {
   private readonly watermarks = new Map<string, Watermark>();
@@ -42,11 +42,11 @@ export class Waiters {
     this.stop = feed.subscribe((update) => this.advance(update));
   }
 
-  /** Resolves, never rejects. `timeout` says nothing about the record but that the wait is over. */
+  /** Never rejects. After `timeout` the outcome of the record is unknown. */
   waitFor(topic: Topic, position: Position, timeoutMs: number): Promise<Indexed> {
     const watermark = this.watermark(topic, position.partition);
     if (position.offset < watermark.searchable) {
-      return Promise.resolve(endOf(watermark, position.offset));
+      return Promise.resolve(outcomeOf(watermark, position.offset));
     }
     if (this.closed) return Promise.resolve({ code: 'timeout' });
     return new Promise((resolve) => {
@@ -86,7 +86,7 @@ export class Waiters {
     watermark.searchable = Math.max(watermark.searchable, update.searchable);
     for (const waiter of [...watermark.waiters]) {
       if (waiter.offset >= watermark.searchable) continue;
-      waiter.release(endOf(watermark, waiter.offset));
+      waiter.release(outcomeOf(watermark, waiter.offset));
     }
   }
 
@@ -106,8 +106,8 @@ export class Waiters {
   }
 }
 
-/** Of a record before the watermark. */
-function endOf({ outcomes, confirmedFrom }: Watermark, offset: number): Indexed {
+/** The outcome of a record before the watermark. */
+function outcomeOf({ outcomes, confirmedFrom }: Watermark, offset: number): Indexed {
   return outcomes.get(offset) ?? { code: offset < confirmedFrom ? 'unconfirmed' : 'searchable' };
 }
 

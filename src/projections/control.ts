@@ -4,6 +4,7 @@ import type { FoldSnapshots } from '../control/fold-image.js';
 import { controlRecordOf } from '../control/record.js';
 import type { LogRecord } from '../event-log/event-log.js';
 import { type AuditEvent, auditFields, SERVICE_CONTEXT } from '../model/audit-event.js';
+import { isSameJson } from '../model/canonical-json.js';
 import { type ControlEvent, kindOfStream, type Read, type States } from '../model/control-events.js';
 import { keyOfUse } from '../model/key.js';
 import { publisherOf } from '../model/publisher.js';
@@ -13,11 +14,10 @@ import type { Position, Write } from '../read-model/document.js';
 import { KIND_NAMES } from '../read-model/kinds.js';
 import { withReceivedTime } from './audit.js';
 import type { Project, Projection } from './projection.js';
-import { differenceOf } from './upkeep/difference.js';
 
 /**
- * The views of the control resources, and the audit events of their changes, derived from the recorded events and so
- * never missing and never doubled. Folds all records, because a void one writes nothing.
+ * The views of the control resources, and the audit events of their changes. Both are derived from the recorded events, so
+ * none is ever missing or duplicated. Folds all records, because a void one writes nothing.
  */
 export const controlProjection: Projection = {
   topic: 'control',
@@ -27,7 +27,7 @@ export const controlProjection: Projection = {
   start: () => projectOn(emptyFold()),
 };
 
-/** As `controlProjection`; goes on from a snapshot of the fold where there is one. */
+/** As `controlProjection`, but continues from a snapshot of the fold if there is one. */
 export function controlProjectionFrom(snapshots: FoldSnapshots): Projection {
   return {
     ...controlProjection,
@@ -49,7 +49,7 @@ function projectOn(fold: ControlFold): Project {
   };
 }
 
-/** Told to the auditors. */
+/** Events that become audit events. */
 type Audited = Exclude<ControlEvent, { type: 'authz-changed' | 'key-used' }>;
 type State = States[keyof States];
 
@@ -75,13 +75,13 @@ function writesOf(
   return writes;
 }
 
-/** One key of each principal whose keys were used: the view of its holder shows them all. */
+/** One key of each principal whose keys were used: the view of the principal shows all of them. */
 function usedKeys({ events }: ControlRecord, read: Read): Iterable<States['key']> {
   const keys = events.flatMap((event) => (event.type === 'key-used' ? (read(keyOfUse(event)) ?? []) : []));
   return new Map(keys.map((key) => [key.principal, key])).values();
 }
 
-/** Of a key, the service account that shows it. Users show no keys. */
+/** The view of a key is that of its service account. Users show no keys. */
 function viewWrite(event: Audited, read: Read, place: Position): Write | undefined {
   const kind = kindOfStream(event.stream);
   if (kind === 'authz') return undefined;
@@ -134,7 +134,7 @@ function auditWrite(
   return { op: 'create', kind: 'auditevent', org, id: audit.id, place, fields: auditFields(audit), source };
 }
 
-/** A key is called by whom it speaks for. */
+/** The name of a key is the link of its principal. */
 function nameOf({ data }: Audited): string {
   if ('principal' in data) return data.principal;
   return 'email' in data ? data.email : data.name;
@@ -161,8 +161,27 @@ function subjectOf(by: Caller): NonNullable<AuditEvent['subject']> {
   return { name, ...(email !== undefined && { email }), ...(link !== undefined && { data: { link } }) };
 }
 
-/** Nothing for a record from before keys were recorded: the text of an event that was derived once never changes. */
+/** Empty for a record from before keys were recorded: the text of a derived event never changes. */
 function publishedBy({ link, keyId, remoteIp }: Caller): Pick<AuditEvent['context'], 'publisher'> {
   if (keyId === undefined) return {};
   return { publisher: publisherOf({ ...(link !== undefined && { link }), keyId }, remoteIp) };
+}
+
+interface Difference extends Readonly<Record<string, unknown>> {
+  readonly before: Readonly<Record<string, unknown>> | null;
+  readonly after: Readonly<Record<string, unknown>> | null;
+}
+
+/** The members that a change altered, before and after it; the whole resource if it was created or deleted. */
+function differenceOf(
+  before: Readonly<Record<string, unknown>> | undefined,
+  after: Readonly<Record<string, unknown>> | undefined,
+): Difference {
+  if (!before || !after) return { before: before ?? null, after: after ?? null };
+  const names = [...new Set([...Object.keys(before), ...Object.keys(after)])].filter(
+    (name) => !isSameJson(before[name], after[name]),
+  );
+  const pick = (from: Readonly<Record<string, unknown>>) =>
+    Object.fromEntries(names.filter((name) => name in from).map((name) => [name, from[name]]));
+  return { before: pick(before), after: pick(after) };
 }

@@ -1,8 +1,7 @@
 import type { Logger } from 'pino';
+import { isWaitedFor } from '../event-log/audit-record.js';
 import { deadLetter, type Unreadable } from '../event-log/dead-letter.js';
-import { type Batch, type EventLog, type Offsets } from '../event-log/event-log.js';
-import { UnreadableRecord } from '../event-log/record-schema.js';
-import { isWaitedFor } from '../event-log/waited-for.js';
+import { type Batch, type EventLog, type Offsets, UnreadableRecord } from '../event-log/event-log.js';
 import type { Metrics } from '../platform/metrics.js';
 import { untilDone } from '../platform/retry.js';
 import { StoreUnusable } from '../platform/store-unusable.js';
@@ -13,40 +12,40 @@ import type { ProgressFeed, RecordOutcome } from '../progress/progress-feed.js';
 import type { Outcome, Write } from '../read-model/document.js';
 import { GenerationLost, GenerationSealed, type ReadModel } from '../read-model/read-model.js';
 import type { Project, Projection } from './projection.js';
-import { Refresher } from './upkeep/refresher.js';
+import { Refresher } from './refresher.js';
 
-/** How often all that is known is announced again, for those who joined late. */
+/** How often the progress is announced again, for processes that joined late. */
 const REPEAT_MS = 1_000;
 
-/** How long a sealed generation is left alone before it is asked again who is live. */
+/** How long to wait at a seal before looking up the live generation again. */
 const SEALED_MS = 50;
 
 export interface ProjectionStatus {
-  /** Searches find everything that was in the log when the projection started, as far as this process carries it. */
+  /** Searches find everything that the partitions of this process had when the projection started. */
   readonly caughtUp: boolean;
-  /** Why it does not get on at the moment: the read model refuses, and the write is tried again. */
+  /** Why it does not progress at the moment, while it retries. */
   readonly stalled?: string;
 }
 
-/** How far a partition is. */
+/** The progress of a partition: next offsets. */
 interface Mark {
   indexed: number;
   searchable: number;
-  /** Of everything before it that this process has indexed the outcomes are announced. */
+  /** The outcomes of everything before it that this process indexed have been announced. */
   told: number;
-  /** Where this process took over. */
+  /** Where this process took the partition over. */
   readonly since: number;
 }
 
 /**
- * Carries one topic into the read model, for ever: in order within a partition, at least once, where the read model
- * makes a repetition change nothing. Its stored progress, nothing else, says where to go on. A write that fails is
- * tried again until it works; nothing is skipped.
+ * Applies one topic to the read model, for ever: in order within a partition, and at least once, because repeated writes
+ * change nothing. Only the stored progress determines where it continues. A failed write is retried until it succeeds;
+ * nothing is skipped.
  */
 export class ProjectionRunner {
   private readonly marks = new Map<number, Mark>();
   private goal: Offsets = {};
-  /** Whether the read model has told where to go on. */
+  /** Whether the progress has been read from the read model. */
   private started = false;
   private generation = 0;
   private stalled: string | undefined;
@@ -67,8 +66,8 @@ export class ProjectionRunner {
   }
 
   /**
-   * Resolves when the signal aborts; rejects when the log cannot be read on, or no waiting makes the read model usable:
-   * then the process must not go on.
+   * Resolves when the signal aborts. Rejects if the log becomes unreadable or the read model unusable: then the process must
+   * not continue.
    */
   async run(signal: AbortSignal): Promise<void> {
     const { topic } = this.projection;
@@ -78,8 +77,8 @@ export class ProjectionRunner {
         await together(signal, [(all) => this.consume(all), (all) => this.repeat(all)]);
       } catch (error) {
         if (!(error instanceof GenerationLost)) throw error;
-        this.logger.error({ err: error, topic }, 'the read model lost what it had; it is filled again from the log');
-        // Not caught up until everything that may have been acknowledged before is there again.
+        this.logger.error({ err: error, topic }, 'the read model lost documents; filling it again from the log');
+        // Not caught up until everything that may have been acknowledged is indexed again.
         this.started = false;
         this.marks.clear();
         await this.aim(signal);
@@ -112,7 +111,7 @@ export class ProjectionRunner {
     return { caughtUp, ...(this.stalled !== undefined && { stalled: this.stalled }) };
   }
 
-  /** What is in the read model, of the partitions that this process carries. */
+  /** The progress of the partitions of this process. */
   get indexed(): Offsets {
     return Object.fromEntries([...this.marks].map(([partition, { indexed }]) => [partition, indexed]));
   }
@@ -140,7 +139,7 @@ export class ProjectionRunner {
 
   private async handle(batch: Batch, signal: AbortSignal): Promise<void> {
     const mark = this.marks.get(batch.partition);
-    // Another process has the partition by now, and goes on from the stored progress.
+    // Another process owns the partition by now, and continues from the stored progress.
     if (!mark) return;
     const { writes, unreadable } = this.project(batch, mark.indexed);
     if (batch.next <= mark.indexed) return;
@@ -154,7 +153,7 @@ export class ProjectionRunner {
     await this.tell(batch, mark, notable, signal);
   }
 
-  /** What the records from `done` on mean. The others are shown to a projection that folds, and not written again. */
+  /** The writes of the records from `done` on. Earlier ones only advance a projection that folds. */
   private project(batch: Batch, done: number): { writes: Write[]; unreadable: Unreadable[] } {
     const writes: Write[] = [];
     const unreadable: Unreadable[] = [];
@@ -171,7 +170,7 @@ export class ProjectionRunner {
     return { writes, unreadable };
   }
 
-  /** A generation that is sealed is waited for: the one that follows it goes on from the same place. */
+  /** Waits while the generation is sealed: the next one continues from the same offset. */
   private async apply({ partition, next }: Batch, writes: readonly Write[], { indexed }: Mark): Promise<Outcome[]> {
     for (;;) {
       try {
@@ -184,7 +183,7 @@ export class ProjectionRunner {
     }
   }
 
-  /** Goes on in the generation that is live now. Throws `GenerationLost` where that has not what was indexed before. */
+  /** Continues in the live generation. Throws `GenerationLost` if that lacks records indexed before. */
   private async follow(): Promise<void> {
     const { indexed } = this;
     const { generation, next } = await this.model.progress(this.projection.topic);
@@ -196,7 +195,7 @@ export class ProjectionRunner {
     this.generation = generation;
   }
 
-  /** Announces at once where what is applied is searchable, or else as soon as it is. */
+  /** Announces the batch as soon as it is searchable. */
   private async tell(batch: Batch, mark: Mark, notable: readonly RecordOutcome[], signal: AbortSignal): Promise<void> {
     const { topic } = this.projection;
     if (this.model.refreshMs.waited === 0) {
@@ -205,17 +204,17 @@ export class ProjectionRunner {
       return;
     }
     if (notable.length > 0) await this.untilDone(signal, () => this.announce(batch.partition, notable));
-    // Not before: the refresh that runs meanwhile would announce it as searchable, and nothing else.
+    // Not before: a refresh under way would announce it as searchable without its outcomes.
     mark.told = mark.indexed;
     this.refresher.request(topic === 'control' || batch.records.some(isWaitedFor));
   }
 
-  /** Notes what is applied now; the answer announces it, once it is searchable. */
+  /** Notes what is applied now; the returned function announces it once it is searchable. */
   private searchableLater(): (generation: number) => Promise<void> {
     const before = this.generation;
     const applied = [...this.marks].map(([partition, mark]) => ({ partition, mark, told: mark.told }));
     return async (generation) => {
-      // What this refresh made searchable may be in another generation than what was applied.
+      // The refresh may have been of another generation than the writes.
       if (generation !== before || generation !== this.generation) return this.refresher.request(false);
       for (const { partition, mark, told } of applied) {
         if (this.marks.get(partition) !== mark || mark.searchable >= told) continue;
@@ -225,12 +224,12 @@ export class ProjectionRunner {
     };
   }
 
-  /** Dead letters are kept with their bytes, place and reason before the projection passes them. */
+  /** Appends dead letters with their bytes, position and reason before the projection passes them. */
   private async bury(unreadable: readonly Unreadable[], signal: AbortSignal): Promise<void> {
     if (unreadable.length === 0) return;
     for (const { record, reason } of unreadable) {
       const { topic, partition, offset } = record;
-      this.logger.error({ topic, partition, offset, reason }, 'record cannot be indexed; moved to the dead letters');
+      this.logger.error({ topic, partition, offset, reason }, 'a record cannot be indexed; moved to the dead letters');
     }
     await this.untilDone(signal, () => this.log.append(unreadable.map(deadLetter)));
   }
@@ -243,7 +242,7 @@ export class ProjectionRunner {
     await this.feed.publish({ topic, generation: this.generation, partition, indexed, searchable, since, outcomes });
   }
 
-  /** Announces everything again and again, and finds out about another generation though nothing is written. */
+  /** Announces the progress periodically, and notices another generation while nothing is written. */
   private async repeat(signal: AbortSignal): Promise<void> {
     while (!signal.aborted) {
       await pause(REPEAT_MS, signal, { ref: false });
@@ -253,7 +252,7 @@ export class ProjectionRunner {
         for (const partition of [...this.marks.keys()]) await this.announce(partition);
       } catch (error) {
         if (error instanceof GenerationLost) throw error;
-        this.logger.warn({ err: error, topic: this.projection.topic }, 'the progress could not be announced again');
+        this.logger.warn({ err: error, topic: this.projection.topic }, 'the progress could not be announced; retrying');
       }
     }
   }
@@ -261,11 +260,11 @@ export class ProjectionRunner {
   private async untilDone<Result>(signal: AbortSignal, work: () => Promise<Result>): Promise<Result | undefined> {
     const { topic } = this.projection;
     const result = await untilDone(signal, work, (error, wait) => {
-      // What no waiting mends ends the process, with its reason.
+      // No retry can help: the process ends with the reason.
       if (error instanceof GenerationLost || error instanceof StoreUnusable) throw error;
       this.stalled = (error as Error).message;
       this.metrics.retried(topic);
-      this.logger.error({ err: error, topic, wait }, 'the projection does not get on; trying again');
+      this.logger.error({ err: error, topic, wait }, 'the projection does not progress; retrying');
     });
     this.stalled = undefined;
     return result;

@@ -1,25 +1,41 @@
-import type { LogRecord, Topic } from '../event-log/event-log.js';
+import { type LogRecord, type Topic, UnreadableRecord } from '../event-log/event-log.js';
 import type { Write } from '../read-model/document.js';
 import type { KindName } from '../read-model/kinds.js';
 
 /** Turns records into documents: the same records always give the same writes. */
 export interface Projection {
   readonly topic: Topic;
-  /** Of which its documents are. */
+  /** The kinds of its documents. */
   readonly kinds: readonly KindName[];
-  /** Whether it must see every record from the first, also those that are indexed already, to know what the next means. */
+  /** Whether it must read all records from the first, because later records depend on earlier ones. */
   readonly fromStart: boolean;
-  /** Whether a record that can never be read is put aside, so that the rest goes on, or ends the projection. */
+  /** Whether an unreadable record becomes a dead letter, or stops the projection. */
   readonly unreadable: 'dead-letter' | 'stop';
-  /** A fresh start, made whenever partitions are taken over: what was folded before belongs to the old start. */
+  /** A fresh projection, whenever partitions are assigned: earlier folds belong to the earlier assignment. */
   start(): Project;
-  /** In place of `start`, one that has seen all records before `from` already, which is at most `next`. */
+  /** Instead of `start`: a projection that has seen all records before `from`, which is at most `next`. */
   resume?(next: number): Promise<{ readonly project: Project; readonly from: number }>;
 }
 
 /**
- * What a record means for the read model, in the order of the documents' ordinals; nothing for a record without
- * effect, or where the writes are not wanted because they were made before. Called with each record once, in order. Throws
- * `UnreadableRecord`.
+ * The writes of a record, in the order of the documents' ordinals; none for a record without effect, or if they are not
+ * wanted because they were applied before. Called with each record once, in order. Throws `UnreadableRecord`.
  */
 export type Project = (record: LogRecord, wanted?: boolean) => Write[];
+
+/** Projects the records; calls `skipped` and returns no writes for an unreadable one, unless the projection stops at it. */
+export function skipUnreadable(
+  { unreadable }: Projection,
+  project: Project,
+  skipped: (record: LogRecord, error: UnreadableRecord) => void,
+): Project {
+  return (record, wanted) => {
+    try {
+      return project(record, wanted);
+    } catch (error) {
+      if (!(error instanceof UnreadableRecord) || unreadable === 'stop') throw error;
+      skipped(record, error);
+      return [];
+    }
+  };
+}

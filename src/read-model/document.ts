@@ -1,15 +1,52 @@
 import type { Topic } from '../event-log/event-log.js';
-import type { KindName } from './kinds.js';
+import { type KindName, kindOf } from './kinds.js';
 
-/** The record that a document came from, and which of its documents it is. */
+/** The record that a document was derived from, and which of the record's documents it is. */
 export interface Position {
   readonly topic: Topic;
   readonly partition: number;
   readonly offset: number;
-  /** Tells the documents of one record apart, from 0. */
+  /** Distinguishes the documents of one record, from 0. */
   readonly ordinal: number;
   /** When the log took the record, in milliseconds. */
   readonly time: number;
+}
+
+/** A point in the order of one partition; points compare by offset, then by ordinal. */
+export type Point = readonly [offset: number, ordinal: number];
+
+export function isBefore(one: Point, other: Point): boolean {
+  return one[0] < other[0] || (one[0] === other[0] && one[1] < other[1]);
+}
+
+export function pointOf({ offset, ordinal }: Pick<Position, 'offset' | 'ordinal'>): Point {
+  return [offset, ordinal];
+}
+
+/** The order of two positions in one partition. */
+export function comparePositions(
+  one: Pick<Position, 'offset' | 'ordinal'>,
+  other: Pick<Position, 'offset' | 'ordinal'>,
+): number {
+  return one.offset - other.offset || one.ordinal - other.ordinal;
+}
+
+export function isSamePartition(one: Position, other: Position): boolean {
+  return one.topic === other.topic && one.partition === other.partition;
+}
+
+export function isSamePosition(one: Position, other: Position): boolean {
+  return isSamePartition(one, other) && comparePositions(one, other) === 0;
+}
+
+/** `topic/partition`, as adapters store it. */
+export function partitionName({ topic, partition }: Pick<Position, 'topic' | 'partition'>): string {
+  return `${topic}/${partition}`;
+}
+
+export function partitionIn(name: string): Pick<Position, 'topic' | 'partition'> {
+  const slash = name.lastIndexOf('/');
+  return { topic: name.slice(0, slash) as Topic, partition: Number(name.slice(slash + 1)) };
 }
 
 interface WriteTo {
@@ -22,18 +59,18 @@ interface WriteTo {
 interface DocumentContent {
   /** The values of the kind's fields; one that is absent is not stored and matches no filter. */
   readonly fields: Fields;
-  /** JSON text, answered as it is, byte for byte. */
+  /** JSON text, returned unchanged, byte for byte. */
   readonly source: string;
 }
 
 export interface WriteContent extends Omit<DocumentContent, 'source'> {
-  /** The same, or its UTF-8: what is only passed on need not be decoded, and what waits is no burden for the collector. */
+  /** The text or its UTF-8: bytes that are only passed on need no decoding, and do not burden the garbage collector. */
   readonly source: string | Uint8Array;
 }
 
 /**
- * - `create`: the first of an identifier stays for ever. `hash` tells a repetition from another content.
- * - `put`, `delete`: the newest place wins, so an older write that arrives late changes nothing, after a delete too.
+ * - `create`: the first of an identifier stays for ever. `hash` distinguishes a repetition from other content.
+ * - `put`, `delete`: the newest position wins, so an older write that arrives late changes nothing, after a delete too.
  */
 export type Write =
   | (WriteTo & WriteContent & { readonly op: 'create'; readonly hash?: string })
@@ -41,10 +78,10 @@ export type Write =
   | (WriteTo & { readonly op: 'delete' });
 
 /**
- * - `applied`: the document is there because of this write, now or at an earlier delivery of it (same place).
- * - `duplicate`: another place created the identifier, with the same hash (or neither has one).
- * - `conflict`: another place created the identifier, with another hash.
- * - `stale`: a `put` or `delete` older than what is there.
+ * - `applied`: the document is stored because of this write, now or at an earlier delivery of it (same position).
+ * - `duplicate`: another position created the identifier, with the same hash (or neither has one).
+ * - `conflict`: another position created the identifier, with another hash.
+ * - `stale`: a `put` or `delete` older than the stored document.
  */
 export type OutcomeCode = 'applied' | 'duplicate' | 'conflict' | 'stale';
 
@@ -70,10 +107,55 @@ export interface StoredDocument {
   readonly source: string;
   readonly hash?: string;
   readonly deleted: boolean;
-  /** The adapter's own name of where it is stored; tells copies apart. */
+  /** The adapter's own name of where it is stored; distinguishes copies. */
   readonly location: string;
-  /** It stands where reads do not look for it, or is damaged: it must be written anew. */
+  /** It is stored where reads do not look for it, or is damaged: it must be written again. */
   readonly misplaced: boolean;
+}
+
+/** A key of a document's kind, organization and identifier. */
+export function identifierOf(kind: KindName, { org, id }: { readonly org: string; readonly id: string }): string {
+  return JSON.stringify([kind, org, id]);
+}
+
+type Content = Pick<StoredDocument, 'place' | 'fields' | 'source' | 'deleted'> & { readonly hash?: string };
+
+/** What is stored once the write takes effect. */
+export function contentOf(write: Write): Content {
+  const { place } = write;
+  if (write.op === 'delete') return { place, fields: {}, source: '', deleted: true };
+  const hash = write.op === 'create' ? write.hash : undefined;
+  const { fields } = write;
+  return { place, fields, source: sourceText(write), deleted: false, ...(hash !== undefined && { hash }) };
+}
+
+/** Whether two documents of one position are equal, byte for byte. Of deleted documents only the deletion counts. */
+export function isSameContent(one: Content, other: Content): boolean {
+  if (one.deleted !== other.deleted || one.place.time !== other.place.time) return false;
+  if (one.deleted) return true;
+  return one.source === other.source && one.hash === other.hash && isSameFields(one.fields, other.fields);
+}
+
+function isSameFields(one: Fields, other: Fields): boolean {
+  const names = new Set([...Object.keys(one), ...Object.keys(other)]);
+  return [...names].every((name) => one[name] === other[name]);
+}
+
+/** Throws for what no document of the kind may contain. */
+export function checkWrite(write: Write): void {
+  const { offset, ordinal, time, partition } = write.place;
+  if (![offset, ordinal, time, partition].every(Number.isSafeInteger)) {
+    throw new Error('a position consists of whole numbers');
+  }
+  if (write.op === 'delete') return;
+  const { fields } = kindOf(write.kind);
+  for (const field in write.fields) {
+    if (!Object.hasOwn(fields, field)) throw new Error(`${write.kind} has no field ${field}`);
+    const value = write.fields[field];
+    if (value === undefined) continue;
+    const fits = fields[field] === 'time' ? Number.isSafeInteger(value) : typeof value === 'string';
+    if (!fits) throw new Error(`${field} of ${write.kind} is a ${fields[field]}`);
+  }
 }
 
 export function sourceText({ source }: { readonly source: string | Uint8Array }): string {

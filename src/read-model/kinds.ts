@@ -17,11 +17,11 @@ export interface Kind {
   readonly expiresBy?: ExpiryClasses;
 }
 
-/** Which documents share a retention limit on the time of their records: those with the same value of a field, but for some. */
-interface ExpiryClasses {
+/** Documents share a retention limit on their records' time if they have the same value of a field, with one exception. */
+export interface ExpiryClasses {
   /** The same as `countBy`. */
   readonly field: string;
-  /** Documents with this value whose other field is this are a class of their own, under a name that is no value. */
+  /** Documents with this value whose other field has the value `is` form a class of their own; no value equals its name. */
   readonly apart: {
     readonly value: string;
     readonly field: string;
@@ -30,18 +30,18 @@ interface ExpiryClasses {
   };
 }
 
-/** The class of the denied attempts: the service records them in its own context, which is kept for ever otherwise. */
+/** The class of denied attempts. The service records them in its own context, which otherwise never expires. */
 export const DENIED_ATTEMPTS = 'svc/DENIED';
 
 export const KINDS_VERSION = 4;
 
 /**
- * The oldest version whose documents this program reads and writes as they are: since then fields were added, and nothing
- * else. A read model of such a version may serve until a new one is filled, without the filters that it lacks.
+ * The oldest version whose documents this program reads and writes unchanged: later versions only added fields. A read
+ * model of such a version may serve until a new one is filled, without the filters that it lacks.
  */
 const SERVED_SINCE = 3;
 
-/** Fields that were added since, by the version that added them. */
+/** The fields added since, with the version that added each. */
 const ADDED: Readonly<Record<string, number>> = { publisher: 4 };
 
 /** Whether a read model of this version of the kinds can be used until it is rebuilt. */
@@ -99,5 +99,9 @@ export const KINDS = {
 } as const satisfies Record<string, Kind>;
 
 export type KindName = keyof typeof KINDS;
+
+export function kindOf(name: KindName): Kind {
+  return KINDS[name];
+}
 
 export const KIND_NAMES = Object.keys(KINDS) as KindName[];

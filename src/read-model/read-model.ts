@@ -128,23 +128,6 @@ export interface NextGeneration extends Generation {
   discard(): Promise<void>;
 }
 
-/**
- * Which documents have expired. Reads ask at each call, so a limit that moves on holds at once; it only ever moves
- * forward, and what it once hid stays hidden.
- */
-export interface Retention {
-  /**
-   * By class of the kind's `expiresBy`: documents whose record the log took before this instant, in milliseconds, have
-   * expired. Classes without an entry never expire.
-   */
-  limits(kind: KindName, org: string): ReadonlyMap<string, number>;
-  /** The organizations that have a limit. */
-  orgs(kind: KindName): Iterable<string>;
-}
-
-/** Nothing expires. */
-export const KEEP_ALL: Retention = { limits: () => new Map(), orgs: () => [] };
-
 export interface ScanRange {
   readonly topic: Topic;
   readonly partition: number;

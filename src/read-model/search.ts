@@ -1,4 +1,5 @@
-import type { Document, FieldValue } from './document.js';
+import { type Document, type FieldValue, isBefore, type Point } from './document.js';
+import { type KindName, kindOf } from './kinds.js';
 
 /**
  * Exact, typed comparison; strings by code point. A document without the field matches nothing. `in`: equals one of the
@@ -9,18 +10,22 @@ export type Filter =
   | { readonly field: string; readonly op: 'in'; readonly values: readonly FieldValue[] };
 
 /**
- * - `{field, direction}`: by the field, then by `id`, both in this direction. The field is the kind's `sort`: an adapter
- *   may reject any other.
+ * - `{field, direction}`: by the field, which is the kind's `sort`, then by `id`, both in this direction.
  * - `received`: in the order in which the log took the records, per partition; partitions are merged by their
  *   records' time. Its cursor misses nothing: a record that appears later always comes after it.
  */
-export type Order = { readonly field: string; readonly direction: 'ascending' | 'descending' } | 'received';
+export type Order = FieldOrder | 'received';
+export type FieldOrder = { readonly field: string; readonly direction: Direction };
+export type Direction = 'ascending' | 'descending';
 
-/** After which document the next page starts. Plain data: callers may serialize it, and give back what they were given. */
+/** The document after which the next page starts. Plain data: callers may serialize it and pass it back unchanged. */
 export type Cursor =
   | { readonly after: readonly [FieldValue, string] }
-  /** Last place seen, by `topic/partition`: `[offset, ordinal]`. */
-  | { readonly seen: Readonly<Record<string, readonly [number, number]>> };
+  /** The last point seen, by `topic/partition`. */
+  | { readonly seen: Points };
+
+/** By `topic/partition`. */
+export type Points = Readonly<Record<string, Point>>;
 
 export interface SearchQuery {
   readonly org: string;
@@ -29,15 +34,15 @@ export interface SearchQuery {
   readonly order: Order;
   /** 1 to 1000. */
   readonly limit: number;
-  /** Documents to pass over, 0 to 10,000; not together with `cursor`. */
+  /** Documents to skip, 0 to 10,000; not together with `cursor`. */
   readonly offset?: number;
   readonly cursor?: Cursor;
-  /** The page ends early with the document that brings it to so many bytes of `source`: it has one document at least. */
+  /** The page ends with the document that brings it to this many bytes of `source`; it has at least one document. */
   readonly maxBytes?: number;
   /**
-   * How long the search may hold this process's event loop, in milliseconds; whatever it takes it holds it in short slices.
-   * When that is spent the page ends early, and where it has nothing yet the search throws `too_costly`. A store that
-   * searches elsewhere holds the loop for what it found only.
+   * How long the search may occupy this process's event loop in all, in milliseconds; it does so in short slices. When
+   * that is spent the page ends early, and if it is still empty the search throws `too_costly`. A store that searches
+   * in another process occupies the loop only for what it found.
    */
   readonly budgetMs?: number;
 }
@@ -48,7 +53,7 @@ export interface LastQuery {
   readonly filters: readonly Filter[];
   /** 0 to 1000. */
   readonly limit: number;
-  /** As in `SearchQuery`: there are fewer documents where those at the end already have so many bytes. */
+  /** As in `SearchQuery`: fewer documents are returned when those at the end already have this many bytes. */
   readonly maxBytes?: number;
   /** As in `SearchQuery`; when it is spent, throws `too_costly`. */
   readonly budgetMs?: number;
@@ -56,18 +61,121 @@ export interface LastQuery {
 
 export interface LastPage {
   readonly items: readonly Document[];
-  /** Where to go on in the order received. */
+  /** Where to continue in the order received. */
   readonly cursor: Cursor;
 }
 
 export interface Page {
   readonly items: readonly Document[];
-  /** Whether there is a document after this page now; true as well where `budgetMs` ended the page before that was known. */
+  /** Whether there is a document after this page now; also true if `budgetMs` ended the page before that was known. */
   readonly more: boolean;
   /**
-   * Where to go on, also for documents that are not there yet; absent at most for an empty page that was given no
-   * cursor. In the order received the last page's may lie behind documents that do not match, so that going on from it
-   * again and again does not look at them again and again.
+   * Where to continue, also for documents that are stored later; absent at most for an empty page of a query without a
+   * cursor. In the order received the last page's cursor may lie behind documents that do not match, so that repeated
+   * queries from there do not examine them again.
    */
   readonly cursor?: Cursor;
+}
+
+/** Throws for a query out of its bounds, of an unknown field, or with the cursor of another order. */
+export function checkSearch(kind: KindName, { filters, order, limit, offset = 0, cursor }: SearchQuery): void {
+  checkLimit(limit);
+  if (!Number.isInteger(offset) || offset < 0 || offset > 10_000) throw new Error('an offset is from 0 to 10,000');
+  if (cursor && offset > 0) throw new Error('a cursor and an offset exclude each other');
+  for (const { field } of filters) fieldType(kind, field);
+  if (order === 'received') checkReceived(kind);
+  else if (order.field !== kindOf(kind).sort) throw new Error(`${kind} is not ordered by ${order.field}`);
+  if (
+    cursor &&
+    !(order === 'received' ? 'seen' in cursor : 'after' in cursor && isOfType(kind, order.field, cursor.after[0]))
+  ) {
+    throw new Error('the cursor is of another order');
+  }
+}
+
+/** Throws for a page of less than 1 or more than 1000 documents. */
+export function checkLimit(limit: number): void {
+  if (!Number.isInteger(limit) || limit < 1 || limit > 1000) throw new Error('a page has 1 to 1000 documents');
+}
+
+/** Throws for a query out of its bounds or of an unknown field. */
+export function checkLast(kind: KindName, { filters, limit }: LastQuery): void {
+  if (!Number.isInteger(limit) || limit < 0 || limit > 1000) throw new Error('0 to 1000 last documents');
+  for (const { field } of filters) fieldType(kind, field);
+  checkReceived(kind);
+}
+
+function checkReceived(kind: KindName): void {
+  if (!kindOf(kind).received) throw new Error(`${kind} is not listed in the order received`);
+}
+
+/** Throws for a field that the kind does not have. */
+function fieldType(kind: KindName, field: string): 'keyword' | 'time' {
+  const { fields } = kindOf(kind);
+  const type = Object.hasOwn(fields, field) ? fields[field] : undefined;
+  if (type === undefined) throw new Error(`${kind} has no field ${field}`);
+  return type;
+}
+
+function isOfType(kind: KindName, field: string, value: FieldValue): boolean {
+  return fieldType(kind, field) === 'time' ? Number.isFinite(value) : typeof value === 'string';
+}
+
+/** The values of a filter that a document can have: a number never equals a text. If there are none, nothing matches. */
+export function possibleValues(kind: KindName, filter: Filter): readonly FieldValue[] {
+  const values = filter.op === 'in' ? filter.values : [filter.value];
+  return values.filter((value) => isOfType(kind, filter.field, value));
+}
+
+/** The documents of one page, up to its limits. */
+export class PageItems {
+  readonly items: Document[] = [];
+  private bytes = 0;
+
+  constructor(private readonly bounds: { readonly limit?: number; readonly maxBytes?: number | undefined }) {}
+
+  get isFull(): boolean {
+    const { limit = Number.POSITIVE_INFINITY, maxBytes = Number.POSITIVE_INFINITY } = this.bounds;
+    return this.items.length >= limit || this.bytes >= maxBytes;
+  }
+
+  add(document: Document): void {
+    this.items.push(document);
+    this.bytes += Buffer.byteLength(document.source);
+  }
+
+  /** The cursor behind the last document in the order of the field; `given` for an empty page. */
+  cursor({ field }: FieldOrder, given: Cursor | undefined): Cursor | undefined {
+    const last = this.items.at(-1);
+    return last ? { after: [last.fields[field] ?? '', last.id] } : given;
+  }
+}
+
+/** The later point of each partition. */
+export function laterPoints(one: Points, other: Points): Points {
+  const later: Record<string, Point> = { ...one };
+  for (const [partition, point] of Object.entries(other)) {
+    const known = later[partition];
+    if (!known || isBefore(known, point)) later[partition] = point;
+  }
+  return later;
+}
+
+/** The documents of one partition that are still to come, the nearest first. */
+export interface Lane {
+  readonly ahead: { readonly time: number }[];
+}
+
+/**
+ * The lane whose next document comes first when partitions are merged by their records' time. Forward that is the
+ * earliest, and of equal times the one in the first lane; backward the latest, and the one in the last lane.
+ */
+export function nearestLane<One extends Lane>(lanes: readonly One[], direction: Direction): One | undefined {
+  let nearest: One | undefined;
+  for (const lane of lanes) {
+    const [next, best] = [lane.ahead[0], nearest?.ahead[0]];
+    if (!next) continue;
+    if (!best || (direction === 'ascending' ? next.time < best.time : next.time >= best.time)) nearest = lane;
+  }
+  return nearest;
 }

@@ -7,6 +7,6 @@ export class InviteUsersDto {
 }
 
 export class AcceptInvitationDto {
-  @IsText({ min: 1, max: 128 }) code!: string;
+  @IsText({ min: 1, max: LIMITS.identifier }) code!: string;
   @IsFullName() name!: string;
 }

@@ -1,3 +1,4 @@
+import { LIMITS } from '../contract/limits.js';
 import { IsDescription, IsInstant, IsText, Optional } from './shape.js';
 
 export class AddKeyDto {
@@ -6,5 +7,5 @@ export class AddKeyDto {
 }
 
 export class RemoveKeyDto {
-  @IsText({ min: 1, max: 128 }) id!: string;
+  @IsText({ min: 1, max: LIMITS.identifier }) id!: string;
 }

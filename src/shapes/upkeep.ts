@@ -15,7 +15,7 @@ export class ReconcileDto {
 
 export class DeadLetterListDto {
   @Optional() @IsText({ pattern: PAGE_SIZE_PATTERN }) limit?: string;
-  @Optional() @IsText({ min: 1, max: 1024 }) cursor?: string;
+  @Optional() @IsText({ min: 1, max: LIMITS.text }) cursor?: string;
   /** Only those that were not replayed. */
   @Optional() @IsText({ pattern: '^(true|false)$' }) open?: 'true' | 'false';
   /** With the bytes of each record, in base64. */

@@ -74,7 +74,7 @@ it('the restore explains a refusal in a sentence, and shows its usage', async ()
   expect(restore()).toMatchObject({ code: 2, stderr: expect.stringContaining('usage: ') });
   expect(restore('--nope')).toMatchObject({ code: 2, stderr: expect.stringContaining('usage: ') });
   expect(restore('--help')).toMatchObject({ code: 0, stdout: expect.stringContaining('usage: ') });
-  expect(restore('--from', 'none')).toMatchObject({ code: 1, stderr: expect.stringContaining('none: is not there') });
+  expect(restore('--from', 'none')).toMatchObject({ code: 1, stderr: expect.stringContaining('none: does not exist') });
   expect(restore('--from', file).code).toBe(0);
   expect(restore('--from', file)).toMatchObject({ code: 1, stderr: expect.stringContaining('--force moves it aside') });
   expect(restore('--from', file, '--force')).toMatchObject({

@@ -1,4 +1,5 @@
-import { KEEP_ALL, type NextGeneration } from '../../src/read-model/read-model.js';
+import { type NextGeneration } from '../../src/read-model/read-model.js';
+import { KEEP_ALL } from '../../src/read-model/retention.js';
 import { ask, Gate, type Handles, withHandles } from '../contract/elasticsearch.harness.js';
 import { settled } from '../contract/harness.js';
 import {

@@ -1,7 +1,7 @@
 import { pino } from 'pino';
 import { openClusterStore } from '../../src/composition/cluster-store.js';
 import type { Store } from '../../src/composition/store.js';
-import { UnreadableRecord } from '../../src/event-log/record-schema.js';
+import { UnreadableRecord } from '../../src/event-log/event-log.js';
 import { systemClock } from '../../src/platform/clock.js';
 import { readConfig } from '../../src/platform/config/config.js';
 import { Metrics } from '../../src/platform/metrics.js';
@@ -10,7 +10,7 @@ import { auditProjection } from '../../src/projections/audit.js';
 import { controlProjection } from '../../src/projections/control.js';
 import type { Projection } from '../../src/projections/projection.js';
 import { ProjectionRunner } from '../../src/projections/projection-runner.js';
-import { KEEP_ALL } from '../../src/read-model/read-model.js';
+import { KEEP_ALL } from '../../src/read-model/retention.js';
 import { bodyOf, Client } from '../faults/client.js';
 import { newClusterStore } from '../support/cluster-store.js';
 import { startService, type TestService } from '../support/service.js';

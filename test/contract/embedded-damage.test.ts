@@ -71,7 +71,7 @@ describe('a damaged document', () => {
     expect(await harness.model.count('auditevent', ORG)).toEqual(new Map([['shop', 1]]));
   });
 
-  test('that has expired gives its place to a new one, and is counted right', async () => {
+  test('that has expired is replaced by a new one, and is counted correctly', async () => {
     await store(harness.model, events(0, 4));
     harness.retention.setLimit(ORG, 'shop', START + 2);
     await harness.tamper(`UPDATE auditevent SET crc = crc + 1 WHERE id = '${idAt(1)}'`);
@@ -83,13 +83,13 @@ describe('a damaged document', () => {
     expect(await harness.model.count('auditevent', ORG)).toEqual(new Map([['shop', 5]]));
   });
 
-  test('that says it stands where the log does not go is a stray', async () => {
+  test('with a position beyond the log is a stray', async () => {
     await store(harness.model, [...events(0, 3), event(3, { place: place(-4) }), event(4, { org: 'other' })]);
 
     expect(ids(await strays(harness.model, 'auditevent', { audit: { 0: 4 } })).sort()).toEqual([idAt(3), idAt(4)]);
   });
 
-  test('that is not there any more leaves what took its location alone', async () => {
+  test('that is gone does not affect the document that took its location', async () => {
     await store(harness.model, events(0, 3));
     const [, , last] = await scan(harness.model);
     if (!last) throw new Error('nothing is stored');
@@ -103,14 +103,14 @@ describe('a damaged document', () => {
   });
 });
 
-test('a damaged document is not shown, and what mends it is named', async () => {
+test('a read of a damaged document fails, and names the repair', async () => {
   await store(harness.model, events(0, 4));
   await harness.tamper(`UPDATE auditevent SET source = '{"n":99}' WHERE id = '${idAt(2)}'`);
 
   await expect(harness.model.get('auditevent', ORG, idAt(2))).rejects.toThrow('svc reconcile --repair');
 });
 
-test('damaged counts are not told, and are right in the next generation', async () => {
+test('a read of damaged counts fails, and they are right in the next generation', async () => {
   await store(harness.model, events(0, 4));
   await harness.tamper('UPDATE tally SET count = count + 1');
   await expect(harness.model.count('auditevent', ORG)).rejects.toThrow('svc rebuild');

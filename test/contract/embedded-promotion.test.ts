@@ -170,7 +170,7 @@ describe('a promotion', () => {
     expect(await found(harness.model)).toEqual([2, 3, 4, 5, 6, 7]);
   });
 
-  test('for which a file cannot be written to its end changes nothing, and can be repeated', async () => {
+  test('whose checkpoint fails changes nothing, and can be repeated', async () => {
     await store(harness.model, events(0, 4));
     const next = await harness.model.begin();
     await store(next, events(2, 8));

@@ -42,7 +42,7 @@ async function turnsDuring(work: Promise<unknown>): Promise<number> {
 }
 
 describe.each(ORDERS)('a search without an index (%s)', (order) => {
-  test('finds all that matches, and lets others have their turns meanwhile', async () => {
+  test('finds all matches, and yields to other work meanwhile', async () => {
     const page = search(model, { order, filters: [RARE] });
     const turns = await turnsDuring(page);
     expect(ids((await page).items).toSorted()).toEqual([7, 8_007, 16_007].map((n) => idAt(n)));
@@ -50,12 +50,12 @@ describe.each(ORDERS)('a search without an index (%s)', (order) => {
     expect(turns).toBeGreaterThan(3);
   });
 
-  test('is refused with too_costly when its budget is spent and it has nothing', async () => {
+  test('is refused with too_costly when its budget is spent and the page is empty', async () => {
     const refused = search(model, { order, filters: [NEVER], budgetMs: 1 });
     await expect(refused).rejects.toMatchObject({ code: 'too_costly', message: expect.stringContaining('fromEvent') });
   });
 
-  test('ends its page early when its budget is spent and it has something, and goes on from there', async () => {
+  test('ends its page early when its budget is spent, and continues from there', async () => {
     const found: string[] = [];
     let query: Partial<SearchQuery> = { order, filters: [{ field: 'podId', op: '=', value: 'p' }], limit: 1000 };
     let pages = 0;
@@ -73,7 +73,7 @@ describe.each(ORDERS)('a search without an index (%s)', (order) => {
   });
 });
 
-test('a search under way answers from the generation that takes the place of the one it began with', async () => {
+test('a search under way is repeated in the generation that replaces its own', async () => {
   const next = await model.begin();
   await next.apply('audit', [event(1, { fields: { podId: 'rare' } })], { 0: 2 });
   const page = model.search('auditevent', { org: ORG, filters: [RARE], order: NEWEST_FIRST, limit: 10 });

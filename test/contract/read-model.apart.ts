@@ -66,7 +66,7 @@ export function apartCases({ it }: ModelCases): void {
     }
   }
 
-  it('tells the limit of denied attempts from that of their context', async ({ model, retention }) => {
+  it('distinguishes the limit of denied attempts from that of their context', async ({ model, retention }) => {
     await store(model, numbers(10).map(ofService));
     retention.setLimit(ORG, 'svc', START + 5);
     expect(await found(model)).toEqual(numbers(10).filter((n) => isDenied(n) || n >= 5));
@@ -78,7 +78,7 @@ export function apartCases({ it }: ModelCases): void {
     expect(await found(model)).toEqual([8, 9]);
   });
 
-  it('sweeps denied attempts away, of all organizations, and counts as before', async ({ model, retention }) => {
+  it('sweeps denied attempts of all organizations, with unchanged counts', async ({ model, retention }) => {
     const others = numbers(10).map((n) => ({ ...ofService(n), org: 'other' }));
     await store(model, [...numbers(10).map(ofService), ...others]);
     for (const org of [ORG, 'other']) retention.setLimit(org, DENIED_ATTEMPTS, START + 6);
@@ -97,7 +97,7 @@ export function apartCases({ it }: ModelCases): void {
     expect([...(await model.count('auditevent', ORG))]).toEqual([['svc', 6]]);
   });
 
-  it('stores no denied attempt that has expired, also in a rebuild', async ({ model, retention }) => {
+  it('stores no expired denied attempt, not even in a rebuild', async ({ model, retention }) => {
     retention.setLimit(ORG, DENIED_ATTEMPTS, START + 6);
     expect(codes(await model.apply('audit', numbers(10).map(ofService), none))).toEqual(
       numbers(10).map(() => 'applied'),
@@ -110,7 +110,7 @@ export function apartCases({ it }: ModelCases): void {
     expect(await scan(model)).toHaveLength(left.length);
   });
 
-  it('puts a creation in the place of a denied attempt that has expired, under an identifier that tells no month', async (harness) => {
+  it('replaces an expired denied attempt whose identifier has no month', async (harness) => {
     const { model, retention } = harness;
     await store(model, [
       { ...ofService(1), id: 'keyed', hash: 'h' },

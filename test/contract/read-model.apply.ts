@@ -23,7 +23,7 @@ import {
 } from './read-model.harness.js';
 
 export function applyCases({ it, itWith }: ModelCases): void {
-  it('gives back a created document whole, at once', async ({ model }) => {
+  it('returns a created document whole and at once', async ({ model }) => {
     const write = event(1, { fields: { resourceName: 'cart', resultStatus: '' } });
 
     expect(await model.apply('audit', [write], none)).toEqual([{ code: 'applied', id: write.id }]);
@@ -31,14 +31,14 @@ export function applyCases({ it, itWith }: ModelCases): void {
     expect(await model.get('auditevent', ORG, write.id)).toEqual(documentOf(write));
   });
 
-  it('answers undefined for what was never created', async ({ model }) => {
+  it('returns undefined for an unknown identifier', async ({ model }) => {
     await model.apply('audit', [event(1)], none);
 
     expect(await model.get('auditevent', ORG, idAt(2))).toBeUndefined();
     expect(await model.get('serviceaccount', ORG, idAt(1))).toBeUndefined();
   });
 
-  it('never gets a document of another organization', async ({ model }) => {
+  it('never returns a document of another organization', async ({ model }) => {
     await model.apply('audit', [event(1)], none);
 
     expect(await model.get('auditevent', 'other', idAt(1))).toBeUndefined();
@@ -46,7 +46,7 @@ export function applyCases({ it, itWith }: ModelCases): void {
     expect(await model.get('auditevent', ORG.toUpperCase(), idAt(1))).toBeUndefined();
   });
 
-  it('keeps the same identifier of two organizations apart', async ({ model }) => {
+  it('stores the same identifier for two organizations separately', async ({ model }) => {
     const [mine, theirs] = [put('robot', 1), put('robot', 2, { org: 'other', source: '{"of":"other"}' })];
 
     expect(codes(await model.apply('control', [mine, theirs], none))).toEqual(['applied', 'applied']);
@@ -55,7 +55,7 @@ export function applyCases({ it, itWith }: ModelCases): void {
     expect(await model.get('serviceaccount', 'other', 'robot')).toEqual(documentOf(theirs));
   });
 
-  it('keeps the same identifier of two kinds apart', async ({ model }) => {
+  it('stores the same identifier for two kinds separately', async ({ model }) => {
     const [account, org] = [
       put('x', 1),
       put('x', 1, { kind: 'org', place: controlPlace(1, { ordinal: 1 }), source: '{}' }),
@@ -67,7 +67,7 @@ export function applyCases({ it, itWith }: ModelCases): void {
     expect(await model.get('org', ORG, 'x')).toEqual(documentOf(org));
   });
 
-  it('leaves out what a document does not have', async ({ model }) => {
+  it('omits absent fields', async ({ model }) => {
     const write = event(1, { fields: { resourceName: undefined, resourceId: 'r' } });
     await model.apply('audit', [write], none);
 
@@ -134,14 +134,14 @@ export function applyCases({ it, itWith }: ModelCases): void {
     expect(codes(await model.apply('audit', later, none))).toEqual(['duplicate', 'conflict', 'conflict']);
   });
 
-  it('tells the documents of one record apart by their ordinal', async ({ model }) => {
+  it('distinguishes the documents of one record by ordinal', async ({ model }) => {
     const first = event(1, { hash: 'h' });
     const second = event(1, { hash: 'h', place: place(1, { ordinal: 1 }) });
 
     expect(codes(await model.apply('audit', [first, second], none))).toEqual(['applied', 'duplicate']);
   });
 
-  it('tells places of other partitions and topics apart', async ({ model }) => {
+  it('distinguishes positions by partition and topic', async ({ model }) => {
     await model.apply('audit', [event(1, { hash: 'h' })], none);
 
     const elsewhere = [
@@ -151,9 +151,7 @@ export function applyCases({ it, itWith }: ModelCases): void {
     expect(codes(await model.apply('audit', elsewhere, none))).toEqual(['duplicate', 'duplicate']);
   });
 
-  it('answers one outcome a write, in the order of the writes, several of one identifier among them', async ({
-    model,
-  }) => {
+  it('returns one outcome per write, in order, also for several writes of one identifier', async ({ model }) => {
     const writes = [
       event(1, { hash: 'a' }),
       put('robot', 5),
@@ -178,7 +176,7 @@ export function applyCases({ it, itWith }: ModelCases): void {
     expect(await model.get('serviceaccount', ORG, 'robot')).toBeUndefined();
   });
 
-  it('puts the newer over the older, all of it', async ({ model }) => {
+  it('replaces all of the older document by the newer put', async ({ model }) => {
     await model.apply('control', [put('robot', 1, { fields: { name: 'old' } })], none);
     const newer = put('robot', 2, { fields: {} });
 
@@ -187,7 +185,7 @@ export function applyCases({ it, itWith }: ModelCases): void {
     expect(await model.get('serviceaccount', ORG, 'robot')).toEqual(documentOf(newer));
   });
 
-  it('says stale for a put that is older, and applied for the repetition of the newest', async ({ model }) => {
+  it('returns stale for an older put, and applied for a repetition of the newest', async ({ model }) => {
     await model.apply('control', [put('robot', 1), put('robot', 2)], none);
 
     expect(codes(await model.apply('control', [put('robot', 1), put('robot', 2)], none))).toEqual(['stale', 'applied']);
@@ -195,7 +193,7 @@ export function applyCases({ it, itWith }: ModelCases): void {
     expect(await model.get('serviceaccount', ORG, 'robot')).toEqual(documentOf(put('robot', 2)));
   });
 
-  it('takes the higher ordinal of one record for the newer', async ({ model }) => {
+  it('treats the higher ordinal of one record as newer', async ({ model }) => {
     const last = put('robot', 3, { place: controlPlace(3, { ordinal: 2 }), source: '{"last":true}' });
     const earlier = put('robot', 3, { place: controlPlace(3, { ordinal: 1 }) });
 
@@ -207,7 +205,7 @@ export function applyCases({ it, itWith }: ModelCases): void {
     expect(await model.get('serviceaccount', ORG, 'robot')).toEqual(documentOf(last));
   });
 
-  it('neither gets nor finds what was deleted', async ({ model }) => {
+  it('neither gets nor finds a deleted document', async ({ model }) => {
     await model.apply('control', [put('gone', 1), put('kept', 2)], none);
 
     expect(codes(await model.apply('control', [remove('gone', 3)], none))).toEqual(['applied']);
@@ -217,7 +215,7 @@ export function applyCases({ it, itWith }: ModelCases): void {
     expect(ids((await search(model, {}, 'serviceaccount')).items)).toEqual(['kept']);
   });
 
-  it('leaves deleted what an older put reaches late', async ({ model }) => {
+  it('keeps a document deleted when an older put arrives late', async ({ model }) => {
     await model.apply('control', [put('robot', 1), remove('robot', 3)], none);
 
     expect(codes(await model.apply('control', [put('robot', 2), put('robot', 1)], none))).toEqual(['stale', 'stale']);
@@ -227,9 +225,7 @@ export function applyCases({ it, itWith }: ModelCases): void {
     expect((await search(model, {}, 'serviceaccount')).items).toEqual([]);
   });
 
-  it('says applied for the repetition of a deletion, stale for one that is older than what is there', async ({
-    model,
-  }) => {
+  it('returns applied for a repeated deletion, and stale for one older than the document', async ({ model }) => {
     await model.apply('control', [put('gone', 1), remove('gone', 2), put('here', 4)], none);
 
     expect(codes(await model.apply('control', [remove('gone', 2), remove('here', 3)], none))).toEqual([
@@ -239,7 +235,7 @@ export function applyCases({ it, itWith }: ModelCases): void {
     expect(await model.get('serviceaccount', ORG, 'here')).toEqual(documentOf(put('here', 4)));
   });
 
-  it('brings back with a newer put what was deleted', async ({ model }) => {
+  it('restores a deleted document with a newer put', async ({ model }) => {
     await model.apply('control', [put('robot', 1), remove('robot', 2)], none);
 
     expect(codes(await model.apply('control', [put('robot', 3)], none))).toEqual(['applied']);
@@ -249,14 +245,14 @@ export function applyCases({ it, itWith }: ModelCases): void {
     expect(ids((await search(model, {}, 'serviceaccount')).items)).toEqual(['robot']);
   });
 
-  it('remembers the deletion of what it has not seen yet', async ({ model }) => {
+  it('remembers the deletion of an unknown document', async ({ model }) => {
     expect(codes(await model.apply('control', [remove('robot', 5)], none))).toEqual(['applied']);
 
     expect(codes(await model.apply('control', [put('robot', 4)], none))).toEqual(['stale']);
     expect(await model.get('serviceaccount', ORG, 'robot')).toBeUndefined();
   });
 
-  it('ends the same in whatever order and however often puts and deletions come', async ({ model }) => {
+  it('ends in the same state for any order and repetition of puts and deletions', async ({ model }) => {
     let run = 0;
     const change = fc.record({ id: fc.constantFrom('a', 'b', 'c'), deletes: fc.boolean() });
     const shuffled = fc
@@ -298,7 +294,7 @@ export function applyCases({ it, itWith }: ModelCases): void {
     });
   }
 
-  it('counts nothing of an apply that was refused, once another is applied', async ({ model }) => {
+  it('counts nothing of a refused apply', async ({ model }) => {
     const refused = [event(1), { ...event(2), fields: { colour: 'x' } }];
     await expect(model.apply('audit', refused, none)).rejects.toThrow();
 
@@ -307,7 +303,7 @@ export function applyCases({ it, itWith }: ModelCases): void {
     expect(await model.count('auditevent', ORG)).toEqual(new Map([['shop', 1]]));
   });
 
-  itWith.failWrites('has after a failed apply neither its documents nor its progress', async (harness) => {
+  itWith.failWrites('has neither documents nor progress after a failed apply', async (harness) => {
     const { model } = harness;
     await model.apply('audit', [event(1)], { 0: 2 });
     failWrites(harness);
@@ -321,7 +317,7 @@ export function applyCases({ it, itWith }: ModelCases): void {
     expect(await model.count('auditevent', ORG)).toEqual(new Map([['shop', 1]]));
   });
 
-  itWith.failWrites('applies the same again after a failed apply, each document once', async (harness) => {
+  itWith.failWrites('applies a batch again after a failure, each document once', async (harness) => {
     const { model } = harness;
     const writes = [event(2), event(3, { hash: 'h' }), put('robot', 4)];
     failWrites(harness);

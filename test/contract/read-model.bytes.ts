@@ -83,7 +83,7 @@ export function byteCases({ it }: ModelCases): void {
     });
   }
 
-  it('keeps those nearest to the end where the last ones have too many bytes', async ({ model }) => {
+  it('keeps the documents nearest to the end within the byte limit', async ({ model }) => {
     await store(model, larges(9));
     const last = (maxBytes: number) => model.last('auditevent', { org: ORG, filters: [], limit: 6, maxBytes });
 

@@ -23,7 +23,7 @@ const numbers = (count: number): number[] => Array.from({ length: count }, (_, n
 const of = (contextName: string, n: number) => event(n, { fields: { contextName } });
 
 export function expiredCreationCases({ it }: ModelCases): void {
-  it('says applied for the creation of what has expired, and stores nothing', async ({ model, retention }) => {
+  it('returns applied for an expired creation, and stores nothing', async ({ model, retention }) => {
     retention.setLimit(ORG, 'shop', START + 2);
 
     const outcomes = await model.apply('audit', [of('shop', 1), of('shop', 2), of('billing', 0)], { 0: 3 });
@@ -64,7 +64,7 @@ export function expiredCreationCases({ it }: ModelCases): void {
     });
   }
 
-  it('leaves the new one when the expired creation is delivered again', async ({ model, retention }) => {
+  it('keeps the new document when the expired creation is delivered again', async ({ model, retention }) => {
     const [old, anew] = [event(1, { hash: 'h' }), event(7, { id: idAt(1), hash: 'other' })];
     await store(model, [old]);
     retention.setLimit(ORG, 'shop', START + 2);
@@ -77,7 +77,7 @@ export function expiredCreationCases({ it }: ModelCases): void {
     expect(await model.count('auditevent', ORG)).toEqual(new Map([['shop', 1]]));
   });
 
-  it('still tells duplicate and conflict of what has not expired', async ({ model, retention }) => {
+  it('still reports duplicates and conflicts of documents that have not expired', async ({ model, retention }) => {
     await store(model, [event(1, { hash: 'h' }), event(2, { hash: 'h', fields: { contextName: 'billing' } })]);
     retention.setLimit(ORG, 'shop', START + 1);
     const again = [
@@ -89,7 +89,7 @@ export function expiredCreationCases({ it }: ModelCases): void {
     expect(codes(await model.apply('audit', again, none))).toEqual(['duplicate', 'conflict', 'conflict']);
   });
 
-  it('replaces within one apply, each time by what the limit leaves', async ({ model, retention }) => {
+  it('replaces within one apply, each time by a document that has not expired', async ({ model, retention }) => {
     await store(model, [event(1, { hash: 'a' })]);
     retention.setLimit(ORG, 'shop', START + 4);
     const writes: Write[] = [2, 3, 4, 5].map((n) => event(n, { id: idAt(1), hash: `${n}` }));

@@ -27,7 +27,7 @@ const below = (field: string, value: FieldValue): Filter => ({ field, op: '<', v
 const among = (field: string, ...values: FieldValue[]): Filter => ({ field, op: 'in', values });
 
 export function filterCases({ it }: ModelCases): void {
-  it('finds the keyword that is equal', async ({ model }) => {
+  it('finds an equal keyword', async ({ model }) => {
     await store(
       model,
       ['cart', 'order', 'cart', 'car'].map((resourceName, n) => event(n, { fields: { resourceName } })),
@@ -47,7 +47,7 @@ export function filterCases({ it }: ModelCases): void {
     expect(await found(model, from('resourceName', 'b'), below('resourceName', 'c'))).toEqual([1, 2]);
   });
 
-  it('finds the time that is equal, from it inclusive, and below it exclusive', async ({ model }) => {
+  it('finds an equal time, from one inclusive, and below one exclusive', async ({ model }) => {
     await store(
       model,
       [0, 1, 2, 3].map((n) => event(n)),
@@ -71,7 +71,7 @@ export function filterCases({ it }: ModelCases): void {
     expect((await search(model, { order: OLDEST_FIRST })).items.map(({ fields }) => fields.eventTime)).toEqual(times);
   });
 
-  it('finds what is equal to one of several values, however often they come', async ({ model }) => {
+  it('finds documents equal to one of several values, repeated or not', async ({ model }) => {
     await store(
       model,
       ['cart', 'order', 'bill', 'Cart', 'car', ''].map((resourceName, n) => event(n, { fields: { resourceName } })),
@@ -85,7 +85,7 @@ export function filterCases({ it }: ModelCases): void {
     expect(await found(model, among('eventTime', START + 1, START + 4))).toEqual([1, 4]);
   });
 
-  it('finds nothing among no values', async ({ model }) => {
+  it('finds nothing for an empty list of values', async ({ model }) => {
     await store(model, [event(0), event(1, { fields: { resourceName: '' } })]);
 
     expect(await found(model, among('resourceName'))).toEqual([]);
@@ -94,7 +94,7 @@ export function filterCases({ it }: ModelCases): void {
     expect((await model.last('auditevent', { org: ORG, filters: [among('contextName')], limit: 5 })).items).toEqual([]);
   });
 
-  it('takes thousands of values, and any text as one', async ({ model }) => {
+  it('accepts thousands of values, and any text as a value', async ({ model }) => {
     const odd = twins.flatMap(([, one, other]) => [one, other]);
     const names = [...odd, ...Array.from({ length: 5_000 }, (_, n) => `name ${n}`)];
     await store(
@@ -113,7 +113,7 @@ export function filterCases({ it }: ModelCases): void {
     expect(items.every(({ fields }) => wanted.includes(String(fields.resourceName)))).toBe(true);
   });
 
-  it('goes on among several values from page to page, in each order', async ({ model }) => {
+  it('pages through several values in each order', async ({ model }) => {
     const contexts = ['shop', 'billing', 'audit', 'hr'];
     await store(
       model,
@@ -155,7 +155,7 @@ export function filterCases({ it }: ModelCases): void {
     expect(await found(model, is('podId', 'undefined'))).toEqual([]);
   });
 
-  it('takes every field of an event as a filter', async ({ model }) => {
+  it('accepts every field of an event as a filter', async ({ model }) => {
     const fields = {
       contextName: 'a',
       resourceId: 'b',
@@ -223,7 +223,7 @@ export function filterCases({ it }: ModelCases): void {
     expect(sorted.items.map(({ fields }) => fields.name)).toEqual(names);
   });
 
-  it('compares by type: a number is no keyword, a string is no time', async ({ model }) => {
+  it('compares by type: a number never equals a keyword, nor a string a time', async ({ model }) => {
     await store(model, [event(0, { fields: { resourceName: '5' } }), event(1, { fields: { resourceName: '5.0' } })]);
 
     const numbers = [
@@ -276,7 +276,7 @@ export function filterCases({ it }: ModelCases): void {
     expect((await search(model, { org: "x' OR '1'='1" })).items).toEqual([]);
   });
 
-  it('does not show another organization anything through a cursor', async ({ model }) => {
+  it('shows nothing of another organization through a cursor', async ({ model }) => {
     await store(model, [event(0), event(1), event(2, { org: 'other' }), event(3, { org: 'other' })]);
 
     for (const order of [NEWEST_FIRST, 'received'] as const) {
@@ -305,7 +305,7 @@ export function filterCases({ it }: ModelCases): void {
     expect(await model.count('auditevent', 'nobody')).toEqual(new Map());
   });
 
-  it('counts a document once, however often it comes and whatever conflicts with it', async ({ model }) => {
+  it('counts a document once, despite repetitions and conflicts', async ({ model }) => {
     const first = event(1, { hash: 'h' });
     for (let n = 0; n < 3; n += 1) await store(model, [first, first]);
     await store(model, [
@@ -322,7 +322,7 @@ export function filterCases({ it }: ModelCases): void {
     expect(await model.count('auditevent', ORG)).toEqual(new Map([['shop', 1]]));
   });
 
-  it('counts the same after it was built anew', async ({ model }) => {
+  it('counts the same after a rebuild', async ({ model }) => {
     const writes = Array.from({ length: 30 }, (_, n) => event(n, { fields: { contextName: `ctx${n % 4}` } }));
     await store(model, writes);
     const before = await model.count('auditevent', ORG);

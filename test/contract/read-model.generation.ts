@@ -40,7 +40,7 @@ export function generationCases(given: ModelCases): void {
 }
 
 function visibilityCases({ it }: ModelCases): void {
-  it('shows the old until the promotion, and from then on the new alone', async ({ model }) => {
+  it('shows the live generation until the promotion, and then only the new one', async ({ model }) => {
     await model.apply('control', [put('robot', 1), put('gone', 2)], { 0: 3 });
     await store(model, events(0, 4));
     const old = await shown(model);
@@ -64,7 +64,7 @@ function visibilityCases({ it }: ModelCases): void {
     });
   });
 
-  it('gives to a reader, during a promotion, all of the one or all of the other', async ({ model }) => {
+  it('shows a reader one whole generation or the other during a promotion', async ({ model }) => {
     await store(model, events(0, 300));
     const next = await model.begin();
     await store(next, events(100, 300));
@@ -87,7 +87,7 @@ function visibilityCases({ it }: ModelCases): void {
     expect(after).toBe(200);
   });
 
-  it('keeps what is written to the one out of the other', async ({ model }) => {
+  it('writes to one generation only', async ({ model }) => {
     await store(model, [event(0, { hash: 'h' })]);
     const next = await model.begin();
 
@@ -99,7 +99,7 @@ function visibilityCases({ it }: ModelCases): void {
     expect(ids(await scan(model))).toEqual([idAt(0), idAt(1)]);
   });
 
-  it('repairs and sweeps the one without the other', async ({ model, retention }) => {
+  it('repairs and sweeps one generation only', async ({ model, retention }) => {
     await store(model, events(0, 4));
     const next = await model.begin();
     await store(next, events(0, 4));
@@ -156,7 +156,7 @@ function numberCases({ it }: ModelCases): void {
     expect(nextOf(await model.progress('control'), 0)).toEqual([0]);
   });
 
-  it('keeps number, progress and documents of what was promoted over a reopen', async (harness) => {
+  it('keeps number, progress and documents of a promoted generation over a reopen', async (harness) => {
     await store(harness.model, events(0, 3));
     await rebuild(harness.model, (next) => next.apply('audit', [event(8)], { 0: 9 }));
     const progress = await harness.model.progress('audit');
@@ -172,7 +172,7 @@ function numberCases({ it }: ModelCases): void {
 }
 
 function continuityCases({ it }: ModelCases): void {
-  it('takes writes after a promotion', async ({ model }) => {
+  it('accepts writes after a promotion', async ({ model }) => {
     await store(model, events(0, 3));
     await rebuild(model, (next) => next.apply('audit', events(0, 2), { 0: 2 }));
 
@@ -183,7 +183,7 @@ function continuityCases({ it }: ModelCases): void {
     expect(nextOf(await model.progress('audit'), 0)).toEqual([3]);
   });
 
-  it('answers after a rebuild exactly as before', async ({ model }) => {
+  it('returns the same after a rebuild', async ({ model }) => {
     const before = await answersOf(model, await fill(model));
     await rebuild(model, fill);
 
@@ -192,7 +192,7 @@ function continuityCases({ it }: ModelCases): void {
     expect(before.events.length).toBeGreaterThan(60);
   });
 
-  it('forgets what was deleted: an older put is new again', async ({ model }) => {
+  it('forgets deletions: an older put is new again', async ({ model }) => {
     await model.apply('control', [put('robot', 1), remove('robot', 2)], none);
     await rebuild(model, (next) => next.refresh());
 
@@ -200,7 +200,7 @@ function continuityCases({ it }: ModelCases): void {
     expect(await model.get('serviceaccount', ORG, 'robot')).toEqual(documentOf(put('robot', 1)));
   });
 
-  it('goes on over a promotion with the cursor of a list', async ({ model }) => {
+  it('continues a list by its cursor over a promotion', async ({ model }) => {
     await store(model, events(0, 20));
     const first = await search(model, { limit: 8 });
     await rebuild(model, (next) => store(next, events(0, 21)));
@@ -210,7 +210,7 @@ function continuityCases({ it }: ModelCases): void {
     expect(ids([...first.items, ...rest])).toEqual(ids(events(0, 20)).toReversed());
   });
 
-  it('goes on over a promotion in the order received, behind the end too', async ({ model }) => {
+  it('continues in the order received over a promotion, also behind the end', async ({ model }) => {
     const inThree = (from: number, to: number) =>
       events(from, to).map((write) => {
         const n = write.place.offset;
@@ -243,7 +243,7 @@ function continuityCases({ it }: ModelCases): void {
 }
 
 function endCases({ it }: ModelCases): void {
-  it('leaves no trace when it is discarded, and what was written to the live one stays', async ({ model }) => {
+  it('leaves no trace when it is discarded, and keeps the writes to the live one', async ({ model }) => {
     await store(model, events(0, 3));
     const next = await model.begin();
     await next.apply('audit', events(5, 9), { 0: 9 });
@@ -258,7 +258,7 @@ function endCases({ it }: ModelCases): void {
     expect(await scan(later)).toEqual([]);
   });
 
-  it('is removed by the next one that begins', async ({ model }) => {
+  it('is removed when another one begins', async ({ model }) => {
     await store(model, events(0, 3));
     const abandoned = await model.begin();
     await abandoned.apply('audit', events(5, 9), { 0: 9 });
@@ -271,7 +271,7 @@ function endCases({ it }: ModelCases): void {
     expect(await found(model)).toEqual([4]);
   });
 
-  it('is not there any more after a reopen when it was not promoted', async (harness) => {
+  it('is gone after a reopen if it was not promoted', async (harness) => {
     await store(harness.model, events(0, 3));
     const next = await harness.model.begin();
     await store(next, events(5, 9));

@@ -15,11 +15,11 @@ import type {
   NextGeneration,
   Progress,
   ReadModel,
-  Retention,
   ScanRange,
   StrayPage,
   StrayRange,
 } from '../../src/read-model/read-model.js';
+import type { Retention } from '../../src/read-model/retention.js';
 import type { Cursor, Order, Page, SearchQuery } from '../../src/read-model/search.js';
 import { type Case, cases, need, skipped } from './harness.js';
 

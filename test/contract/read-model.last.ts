@@ -19,7 +19,7 @@ const received = { order: 'received' } as const;
 const everything = { org: ORG, filters: [], limit: 1000 } as const;
 
 export function lastCases({ it }: ModelCases): void {
-  it('answers the end of the order received, earliest first', async ({ model }) => {
+  it('returns the end of the order received, earliest first', async ({ model }) => {
     await store(model, [
       event(1, { place: place(10, { partition: 0, time: START + 1 }), fields: { eventTime: 9 } }),
       event(4, { place: place(11, { partition: 0, time: START + 4 }), fields: { eventTime: 8 } }),
@@ -51,7 +51,7 @@ export function lastCases({ it }: ModelCases): void {
     }
   });
 
-  it('goes on behind everything, and to what comes later however old it is', async ({ model }) => {
+  it('continues behind everything, with later records however old they are', async ({ model }) => {
     await store(model, [event(0), event(1, { place: controlPlace(3, { time: START + 100 }) })]);
     const { cursor } = await model.last('auditevent', { ...everything, limit: 0 });
     const then = await search(model, { ...received, cursor: throughJson(cursor) });
@@ -71,7 +71,7 @@ export function lastCases({ it }: ModelCases): void {
     expect(ids((await search(model, { ...received, cursor })).items)).toEqual([idAt(2)]);
   });
 
-  it('of nothing is nothing, and a cursor to what comes first', async ({ model }) => {
+  it('returns nothing for an empty model, and a cursor to the first record', async ({ model }) => {
     const { items, cursor } = await model.last('auditevent', everything);
     await store(model, [event(0), event(1, { place: place(0, { partition: 2 }) })]);
 
@@ -79,7 +79,7 @@ export function lastCases({ it }: ModelCases): void {
     expect(ids(await allItems(model, { ...received, cursor }))).toHaveLength(2);
   });
 
-  it('filters what it answers, and goes on behind what does not match', async ({ model }) => {
+  it('filters its result, and continues behind documents that do not match', async ({ model }) => {
     const filters = [{ field: 'podId', op: '=', value: 'p1' }] as const;
     const pod = (n: number) => event(n, { fields: { podId: `p${n % 3}` } });
     await store(model, [0, 1, 2, 3, 4, 5, 6].map(pod));
@@ -108,7 +108,7 @@ export function lastCases({ it }: ModelCases): void {
     await expect(model.last('auditevent', { ...everything, limit: -1 })).rejects.toThrow();
   });
 
-  it('leaves nothing between what it answers and what follows, whenever it is asked', async ({ model }) => {
+  it('leaves no gap between its result and the next page', async ({ model }) => {
     let run = 0;
     const step = fc.record({ partition: fc.nat(2), records: fc.integer({ min: 1, max: 4 }), lag: fc.nat(50) });
     const steps = fc.array(step, { maxLength: 8 });

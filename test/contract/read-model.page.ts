@@ -23,7 +23,7 @@ const ties = (count: number, n = 0) =>
   numbers(count).map((tie) => event(tie, { id: idAt(n, tie), fields: { eventTime: START } }));
 
 export function pageCases({ it }: ModelCases): void {
-  it('answers an empty page without a cursor where nothing matches', async ({ model }) => {
+  it('returns an empty page without a cursor if nothing matches', async ({ model }) => {
     await store(model, [event(1)]);
 
     const page = await search(model, { filters: [{ field: 'resourceName', op: '=', value: 'nothing' }] });
@@ -53,7 +53,7 @@ export function pageCases({ it }: ModelCases): void {
     );
   });
 
-  it('leaves out of an order what does not have its field', async ({ model }) => {
+  it('omits documents without the field of the order', async ({ model }) => {
     await store(model, [event(0), event(1, { fields: { eventTime: undefined } })]);
 
     expect(ids((await search(model, { order: NEWEST_FIRST })).items)).toEqual([idAt(0)]);
@@ -90,7 +90,7 @@ export function pageCases({ it }: ModelCases): void {
     expect(shown).toEqual(numbers(30).map((n) => idAt(29 - n)));
   });
 
-  it('goes on behind the place of a cursor whose document is gone', async ({ model }) => {
+  it('continues behind a cursor whose document is gone', async ({ model }) => {
     await model.apply(
       'control',
       numbers(6).map((n) => put(`a${n}`, n)),
@@ -146,7 +146,7 @@ export function pageCases({ it }: ModelCases): void {
     expect((await search(model, { offset: 10_000, limit: 1000 })).items).toEqual([]);
   });
 
-  it('gives a page reached by offset a cursor that goes on behind it', async ({ model }) => {
+  it('returns a cursor that continues behind a page reached by offset', async ({ model }) => {
     await store(
       model,
       numbers(20).map((n) => event(n)),
@@ -158,7 +158,7 @@ export function pageCases({ it }: ModelCases): void {
     );
   });
 
-  it('takes limits from 1 to 1000', async ({ model }) => {
+  it('accepts limits from 1 to 1000', async ({ model }) => {
     await store(
       model,
       numbers(1001).map((n) => event(n)),
@@ -189,7 +189,7 @@ export function pageCases({ it }: ModelCases): void {
     });
   }
 
-  it('gives with an empty page back the cursor it was given', async ({ model }) => {
+  it('returns the given cursor with an empty page', async ({ model }) => {
     await store(
       model,
       numbers(3).map((n) => event(n)),
@@ -202,7 +202,7 @@ export function pageCases({ it }: ModelCases): void {
     expect(cursor).toBeDefined();
   });
 
-  it('goes on from the last page to what came later', async ({ model }) => {
+  it('continues from the last page with later documents', async ({ model }) => {
     await store(
       model,
       numbers(3).map((n) => event(n)),

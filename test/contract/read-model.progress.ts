@@ -18,19 +18,19 @@ import {
 } from './read-model.harness.js';
 
 export function progressCases({ it }: ModelCases): void {
-  it('stands at 0 before anything is applied', async ({ model }) => {
+  it('is at 0 before anything is applied', async ({ model }) => {
     expect(nextOf(await model.progress('audit'), 0, 1)).toEqual([0, 0]);
     expect(nextOf(await model.progress('control'), 0)).toEqual([0]);
   });
 
-  it('takes progress without any writes, and writes without progress', async ({ model }) => {
+  it('accepts progress without writes, and writes without progress', async ({ model }) => {
     expect(await model.apply('audit', [], { 1: 7 })).toEqual([]);
     await model.apply('audit', [event(3)], none);
 
     expect(nextOf(await model.progress('audit'), 0, 1)).toEqual([0, 7]);
   });
 
-  it('never goes backward, though the writes that come with an older progress are applied', async ({ model }) => {
+  it('never goes backward, but applies the writes that come with an older progress', async ({ model }) => {
     await model.apply('audit', [event(9)], { 0: 10 });
 
     expect(codes(await model.apply('audit', [event(4)], { 0: 5 }))).toEqual(['applied']);
@@ -39,21 +39,21 @@ export function progressCases({ it }: ModelCases): void {
     expect(await model.get('auditevent', ORG, idAt(4))).toBeDefined();
   });
 
-  it('moves only the partitions that are named', async ({ model }) => {
+  it('advances only the named partitions', async ({ model }) => {
     await model.apply('audit', [], { 0: 3, 1: 5, 2: 7 });
     await model.apply('audit', [event(8)], { 1: 9 });
 
     expect(nextOf(await model.progress('audit'), 0, 1, 2)).toEqual([3, 9, 7]);
   });
 
-  it('moves some partitions forward and leaves others that are older, in one call', async ({ model }) => {
+  it('advances some partitions and leaves others in one call', async ({ model }) => {
     await model.apply('audit', [], { 0: 10, 1: 10 });
     await model.apply('audit', [], { 0: 5, 1: 15 });
 
     expect(nextOf(await model.progress('audit'), 0, 1)).toEqual([10, 15]);
   });
 
-  it('moves on from where the caller knows it to be, or from farther', async ({ model }) => {
+  it('advances from the offset of the caller, or from a later one', async ({ model }) => {
     await model.apply('audit', [], { 0: 3, 1: 8 });
 
     await model.apply('audit', [event(4)], { 0: 5 }, { 0: 3 });
@@ -62,7 +62,7 @@ export function progressCases({ it }: ModelCases): void {
     expect(nextOf(await model.progress('audit'), 0, 1)).toEqual([6, 9]);
   });
 
-  it('moves nothing where it is not as far as the caller knows it to be', async ({ model }) => {
+  it('advances nothing if it is behind the offset of the caller', async ({ model }) => {
     await model.apply('audit', [], { 0: 3 });
     await model.apply('control', [], { 0: 50, 1: 50 });
 
@@ -76,7 +76,7 @@ export function progressCases({ it }: ModelCases): void {
     expect(nextOf(await model.progress('audit'), 0)).toEqual([5]);
   });
 
-  it('refuses one who knows it to be farther, and not those who apply at the same time', async ({ model }) => {
+  it('refuses only the caller whose offset is ahead, of several at the same time', async ({ model }) => {
     const all = await Promise.allSettled([
       model.apply('audit', [], { 0: 5 }, { 0: 4 }),
       model.apply('audit', [], { 1: 5 }, { 1: 0 }),
@@ -87,7 +87,7 @@ export function progressCases({ it }: ModelCases): void {
     expect(nextOf(await model.progress('audit'), 0, 1)).toEqual([0, 5]);
   });
 
-  it('names in a refresh the generation that the progress is of', async ({ model }) => {
+  it('returns from a refresh the generation of the progress', async ({ model }) => {
     expect(await model.refresh()).toBe((await model.progress('audit')).generation);
     await rebuild(model, (next) => next.refresh());
     expect(await model.refresh()).toBe((await model.progress('audit')).generation);
@@ -101,7 +101,7 @@ export function progressCases({ it }: ModelCases): void {
     expect(nextOf(await model.progress('control'), 0)).toEqual([5]);
   });
 
-  it('moves the progress of the topic that is applied, not that of the places', async ({ model }) => {
+  it('advances the progress of the applied topic, not that of the positions', async ({ model }) => {
     await model.apply('control', [event(7, { place: controlPlace(7) })], { 0: 8 });
 
     expect(nextOf(await model.progress('audit'), 0)).toEqual([0]);
@@ -121,7 +121,7 @@ export function progressCases({ it }: ModelCases): void {
     expect(codes(await reopened.apply('control', [put('gone', 1)], none))).toEqual(['stale']);
   });
 
-  it('goes on after a reopen with a cursor made before', async (harness) => {
+  it('continues after a reopen with an earlier cursor', async (harness) => {
     await store(
       harness.model,
       Array.from({ length: 20 }, (_, n) => event(n)),
@@ -134,7 +134,7 @@ export function progressCases({ it }: ModelCases): void {
     expect([...ids(first.items), ...ids(rest)]).toEqual(Array.from({ length: 20 }, (_, n) => idAt(19 - n)));
   });
 
-  it('finds after a refresh all that was applied before', async ({ model }) => {
+  it('finds everything applied before a refresh', async ({ model }) => {
     for (let n = 0; n < 30; n += 1) {
       await model.apply('audit', [event(n)], { 0: n + 1 });
       await model.refresh();

@@ -24,7 +24,7 @@ import {
 const received = { order: 'received' } as const satisfies Partial<SearchQuery>;
 
 export function receivedCases({ it }: ModelCases): void {
-  it('orders by the place in the log, not by the time of the event', async ({ model }) => {
+  it('orders by position in the log, not by event time', async ({ model }) => {
     await store(
       model,
       [5, 1, 3].map((eventTime, n) => event(n, { fields: { eventTime } })),
@@ -33,7 +33,7 @@ export function receivedCases({ it }: ModelCases): void {
     expect(ids((await search(model, received)).items)).toEqual([idAt(0), idAt(1), idAt(2)]);
   });
 
-  it('orders by the place in the log, not by the order of arrival in the model', async ({ model }) => {
+  it('orders by position in the log, not by arrival in the model', async ({ model }) => {
     await store(model, [event(2), event(0), event(1)]);
 
     expect(ids((await search(model, received)).items)).toEqual([idAt(0), idAt(1), idAt(2)]);
@@ -61,7 +61,7 @@ export function receivedCases({ it }: ModelCases): void {
     expect(ids(await allItems(model, { ...received, limit: 1 }))).toEqual([0, 1, 2, 3].map((n) => idAt(n)));
   });
 
-  it('goes on from the last page to what came later, however old its event is', async ({ model }) => {
+  it('continues from the last page with later records, however old the event', async ({ model }) => {
     await store(model, [event(0), event(1)]);
     const last = await search(model, received);
     await store(model, [event(2, { fields: { eventTime: 0 } })]);
@@ -72,7 +72,7 @@ export function receivedCases({ it }: ModelCases): void {
     expect(ids(next.items)).toEqual([idAt(2)]);
   });
 
-  it('goes on to a record of a slower partition whose time is older than what was shown', async ({ model }) => {
+  it('continues with a record of a slower partition that is older than those shown', async ({ model }) => {
     await store(model, [event(0, { place: place(5, { partition: 0, time: START + 100 }) })]);
     const last = await search(model, received);
     await store(model, [event(1, { place: place(0, { partition: 1, time: START }) })]);
@@ -103,7 +103,7 @@ export function receivedCases({ it }: ModelCases): void {
     expect([await more(3), await more(4), await more(5)]).toEqual([true, false, false]);
   });
 
-  it('gives with an empty page back the cursor it was given, and none without', async ({ model }) => {
+  it('returns the given cursor with an empty page, and none without', async ({ model }) => {
     expect(await search(model, received)).toEqual({ items: [], more: false });
     await store(model, [event(0), event(1, { place: controlPlace(3) })]);
     const { cursor } = await search(model, received);
@@ -125,7 +125,7 @@ export function receivedCases({ it }: ModelCases): void {
     expect(ids(await allItems(model, { ...received, ...(page.cursor && { cursor: page.cursor }) }))).toEqual([idAt(4)]);
   });
 
-  it('keeps filters while it pages, and goes past what does not match', async ({ model }) => {
+  it('keeps filters while it pages, and skips documents that do not match', async ({ model }) => {
     await store(
       model,
       Array.from({ length: 30 }, (_, n) =>
@@ -139,7 +139,7 @@ export function receivedCases({ it }: ModelCases): void {
     );
   });
 
-  it('finds with filters what comes later, whatever came in between that does not match', async ({ model }) => {
+  it('finds later documents with filters, past others that do not match', async ({ model }) => {
     const filters = [{ field: 'podId', op: '=', value: 'mine' }] as const;
     const [mine, other] = [{ podId: 'mine' }, { podId: 'other' }];
     let cursor: Cursor | undefined;
@@ -168,7 +168,7 @@ export function receivedCases({ it }: ModelCases): void {
     await expect(search(model, received, 'serviceaccount')).rejects.toThrow();
   });
 
-  it('goes on with an old cursor after it was built anew', async ({ model }) => {
+  it('continues with an old cursor after a rebuild', async ({ model }) => {
     const writes = Array.from({ length: 20 }, (_, n) => event(n, { place: place(n, { partition: n % 3 }) }));
     await store(model, writes);
     const first = await search(model, { ...received, limit: 8 });
@@ -267,7 +267,7 @@ export function receivedCases({ it }: ModelCases): void {
     }
   });
 
-  it('shows nothing twice that comes twice', async ({ model }) => {
+  it('shows a repeated document once', async ({ model }) => {
     await store(model, [event(0, { hash: 'h' })]);
     const { cursor } = await search(model, received);
     await model.apply('audit', [event(0, { hash: 'h' }), event(5, { id: idAt(0), hash: 'h' })], none);

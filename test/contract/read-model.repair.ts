@@ -31,7 +31,7 @@ export function repairCases(given: ModelCases): void {
 }
 
 function overwriteCases({ it }: ModelCases): void {
-  it('writes a document anew, whatever stood there', async ({ model }) => {
+  it('overwrites a document, whatever was stored', async ({ model }) => {
     const right = event(3, { hash: 'h', fields: { contextName: 'billing', resourceName: 'cart' } });
     const wrong = { ...right, hash: 'x', fields: { contextName: 'shop', podId: 'p' }, source: '{"n":"wrong"}' };
     await store(model, [event(1), wrong]);
@@ -66,7 +66,7 @@ function overwriteCases({ it }: ModelCases): void {
     expect(await model.count('auditevent', 'other')).toEqual(new Map([['shop', 1]]));
   });
 
-  it('moves a document to the place that the log says, once', async ({ model }) => {
+  it('moves a document to its position in the log, once', async ({ model }) => {
     await store(model, [event(0), event(9, { id: idAt(1), place: place(9, { partition: 1 }) }), event(2)]);
 
     await model.overwrite(event(1));
@@ -78,7 +78,7 @@ function overwriteCases({ it }: ModelCases): void {
     expect(await model.count('auditevent', ORG)).toEqual(new Map([['shop', 3]]));
   });
 
-  it('changes nothing where it is repeated, nor anything else', async ({ model }) => {
+  it('changes nothing when repeated, nor anything else', async ({ model }) => {
     const deepest = await fill(model);
     const [before, progress] = [await answersOf(model, deepest), await model.progress('audit')];
     const [first] = await scan(model, { partition: 2 });
@@ -92,7 +92,7 @@ function overwriteCases({ it }: ModelCases): void {
     expect(await model.progress('audit')).toEqual(progress);
   });
 
-  it('lets later deliveries judge by what it wrote', async ({ model }) => {
+  it('compares later deliveries with what it wrote', async ({ model }) => {
     await store(model, [event(1, { hash: 'wrong' })]);
     await model.overwrite(event(1, { hash: 'h' }));
     const again = [event(1, { hash: 'h' }), event(5, { id: idAt(1), hash: 'h' }), event(6, { id: idAt(1), hash: 'i' })];
@@ -100,7 +100,7 @@ function overwriteCases({ it }: ModelCases): void {
     expect(codes(await model.apply('audit', again, none))).toEqual(['applied', 'duplicate', 'conflict']);
   });
 
-  it('writes puts and deletions, older than what stands there too', async ({ model }) => {
+  it('writes puts and deletions, also older than the stored document', async ({ model }) => {
     await model.apply('control', [put('robot', 9), put('gone', 8), remove('back', 7)], none);
 
     await model.overwrite(put('robot', 4));
@@ -116,7 +116,7 @@ function overwriteCases({ it }: ModelCases): void {
     expect(nextOf(await model.progress('control'), 0)).toEqual([0]);
   });
 
-  it('brings back nothing that has expired', async ({ model, retention }) => {
+  it('restores no expired document', async ({ model, retention }) => {
     await store(
       model,
       [0, 1, 2, 3].map((n) => event(n)),
@@ -132,7 +132,7 @@ function overwriteCases({ it }: ModelCases): void {
     expect(await model.count('auditevent', ORG)).toEqual(new Map([['shop', 2]]));
   });
 
-  it('leaves what took the place of something expired', async ({ model, retention }) => {
+  it('keeps a document that replaced an expired one', async ({ model, retention }) => {
     const [old, anew] = [event(1), event(7, { id: idAt(1), hash: 'h' })];
     await store(model, [old]);
     retention.setLimit(ORG, 'shop', START + 2);
@@ -145,7 +145,7 @@ function overwriteCases({ it }: ModelCases): void {
     expect(await model.count('auditevent', ORG)).toEqual(new Map([['shop', 1]]));
   });
 
-  it('is swept like all others', async ({ model, retention }) => {
+  it('is swept like any other', async ({ model, retention }) => {
     await store(
       model,
       [0, 1, 2, 3].map((n) => event(n)),
@@ -182,7 +182,7 @@ function removeCases({ it }: ModelCases): void {
     expect(await model.get('auditevent', 'other', idAt(1))).toBeDefined();
   });
 
-  it('removes what is gone already without an effect', async ({ model }) => {
+  it('has no effect if the document is gone', async ({ model }) => {
     await store(model, [event(0), event(1)]);
     const document = await stored(model, idAt(1));
     for (let n = 0; n < 3; n += 1) await model.remove('auditevent', document);
@@ -194,7 +194,7 @@ function removeCases({ it }: ModelCases): void {
     expect(await model.count('auditevent', ORG)).toEqual(new Map([['shop', 2]]));
   });
 
-  it('leaves room for the identifier', async ({ model }) => {
+  it('frees the identifier', async ({ model }) => {
     await store(model, [event(1, { hash: 'h' })]);
     await model.remove('auditevent', await stored(model, idAt(1)));
     const anew = event(4, { id: idAt(1), hash: 'other' });
@@ -213,7 +213,7 @@ function removeCases({ it }: ModelCases): void {
     expect(await model.get('serviceaccount', ORG, 'robot')).toEqual(documentOf(put('robot', 2)));
   });
 
-  it('counts right what is removed after it has expired', async ({ model, retention }) => {
+  it('counts correctly after the removal of an expired document', async ({ model, retention }) => {
     await store(
       model,
       [0, 1, 2, 3].map((n) => event(n)),

@@ -35,7 +35,7 @@ export function retentionCases(given: ModelCases): void {
 }
 
 function hidingCases({ it }: ModelCases): void {
-  it('hides from every read what the log took before the limit, and nothing else', async ({ model, retention }) => {
+  it('hides from every read exactly the records taken before the limit', async ({ model, retention }) => {
     await store(
       model,
       numbers(8).map((n) => of(n % 2 ? 'shop' : 'billing', n)),
@@ -53,7 +53,7 @@ function hidingCases({ it }: ModelCases): void {
     );
   });
 
-  it('keeps a document that the log took at the very instant of the limit', async ({ model, retention }) => {
+  it('keeps a record taken at the instant of the limit', async ({ model, retention }) => {
     await store(
       model,
       numbers(3).map((n) => of('shop', n)),
@@ -123,7 +123,7 @@ function hidingCases({ it }: ModelCases): void {
     expect(await model.count('auditevent', ORG)).toEqual(new Map());
   });
 
-  it('tells values apart whatever they look like', async ({ model, retention }) => {
+  it('distinguishes values whatever they look like', async ({ model, retention }) => {
     const values = [
       '$.a',
       '$',
@@ -155,7 +155,7 @@ function hidingCases({ it }: ModelCases): void {
     );
   });
 
-  it('holds a limit for each of thousands of values', async ({ model, retention }) => {
+  it('applies thousands of limits', async ({ model, retention }) => {
     await store(
       model,
       numbers(40).map((n) => of(`ctx${n % 4}`, n)),
@@ -166,7 +166,7 @@ function hidingCases({ it }: ModelCases): void {
     expect([...(await model.count('auditevent', ORG)).values()]).toEqual([10, 5, 5, 5]);
   });
 
-  it('holds over a reopen', async (harness) => {
+  it('applies after a reopen', async (harness) => {
     await store(
       harness.model,
       numbers(4).map((n) => of('shop', n)),
@@ -236,7 +236,7 @@ function pagingCases({ it }: ModelCases): void {
     });
   }
 
-  it('goes on with cursors while the limit passes them', async ({ model, retention }) => {
+  it('continues with cursors that the limit has passed', async ({ model, retention }) => {
     await store(
       model,
       numbers(30).map((n) => of('shop', n)),
@@ -257,7 +257,7 @@ function pagingCases({ it }: ModelCases): void {
     expect((await Promise.all(rests)).map(ids)).toEqual([left, left]);
   });
 
-  it('goes on from behind what has all expired', async ({ model, retention }) => {
+  it('continues from a cursor before which everything has expired', async ({ model, retention }) => {
     await store(
       model,
       numbers(5).map((n) => of('shop', n)),
@@ -275,7 +275,7 @@ function pagingCases({ it }: ModelCases): void {
     ]);
   });
 
-  it('takes the last of what is left', async ({ model, retention }) => {
+  it('returns the last documents that are left', async ({ model, retention }) => {
     await store(
       model,
       numbers(12).map((n) => of(n % 2 ? 'shop' : 'billing', n)),

@@ -21,7 +21,7 @@ import {
 const numbers = (count: number): number[] => Array.from({ length: count }, (_, n) => n);
 
 export function scanCases({ it }: ModelCases): void {
-  it('gives a document whole, as it is stored', async ({ model }) => {
+  it('returns a stored document whole', async ({ model }) => {
     const write = event(3, { hash: 'h', fields: { resourceName: 'cart', podId: '' }, source: '{"n":3,"e":1.10e+400}' });
     await store(model, [write, event(4)]);
 
@@ -33,7 +33,7 @@ export function scanCases({ it }: ModelCases): void {
     expect(first?.location).not.toBe(second?.location);
   });
 
-  it('gives the documents of all organizations in the order of the log', async ({ model }) => {
+  it('returns the documents of all organizations in the order of the log', async ({ model }) => {
     const orgs = ['zebra', ORG, '', 'other'];
     const writes = numbers(24).map((n) =>
       event(n, { org: orgs[n % 4] ?? '', place: place(Math.floor(n / 2), { ordinal: n % 2 }) }),

@@ -34,7 +34,7 @@ export function sweepCases(given: ModelCases): void {
 }
 
 function removalCases({ it }: ModelCases): void {
-  it('removes what has expired, says how many, and changes nothing that reads show', async ({ model, retention }) => {
+  it('removes expired documents, returns their number, and changes no read', async ({ model, retention }) => {
     await store(
       model,
       numbers(20).map((n) => of(['shop', 'billing', 'svc'][n % 3] ?? '', n)),
@@ -53,7 +53,7 @@ function removalCases({ it }: ModelCases): void {
     expect(await found(model)).toEqual(left);
   });
 
-  it('removes nothing where nothing has a limit', async ({ model }) => {
+  it('removes nothing without a limit', async ({ model }) => {
     await store(
       model,
       numbers(5).map((n) => of('shop', n)),
@@ -88,7 +88,7 @@ function removalCases({ it }: ModelCases): void {
     expect(await model.count('auditevent', 'other')).toEqual(new Map([['shop', 2]]));
   });
 
-  it('gets through thousands, of several contexts mixed', async ({ model, retention }) => {
+  it('removes thousands of mixed contexts', async ({ model, retention }) => {
     const limits = [2000, 1500, 0, 2400];
     await store(
       model,
@@ -102,7 +102,7 @@ function removalCases({ it }: ModelCases): void {
     expect([...(await model.count('auditevent', ORG)).values()]).toEqual([100, 225, 600]);
   });
 
-  it('stops when it is told to, and removes the rest the next time', async ({ model, retention }) => {
+  it('stops when the signal aborts, and removes the rest the next time', async ({ model, retention }) => {
     await store(
       model,
       numbers(30).map((n) => of('shop', n)),
@@ -118,7 +118,7 @@ function removalCases({ it }: ModelCases): void {
 }
 
 function repetitionCases({ it }: ModelCases): void {
-  it('removes what has expired since the last time', async ({ model, retention }) => {
+  it('removes documents that have expired since the last sweep', async ({ model, retention }) => {
     await store(
       model,
       numbers(10).map((n) => of('shop', n)),
@@ -134,7 +134,7 @@ function repetitionCases({ it }: ModelCases): void {
     expect(await found(model)).toEqual([9]);
   });
 
-  it('removes of a context that gets its limit later what stands before', async ({ model, retention }) => {
+  it('removes earlier documents of a context that gets its limit later', async ({ model, retention }) => {
     await store(
       model,
       numbers(10).map((n) => of(n % 2 ? 'shop' : 'billing', n)),
@@ -153,7 +153,7 @@ function repetitionCases({ it }: ModelCases): void {
     );
   });
 
-  it('goes on after a reopen', async (harness) => {
+  it('continues after a reopen', async (harness) => {
     await store(
       harness.model,
       numbers(10).map((n) => of('shop', n)),
@@ -170,7 +170,7 @@ function repetitionCases({ it }: ModelCases): void {
     expect(await found(reopened)).toEqual([6, 7, 8, 9]);
   });
 
-  it('is not undone by what is delivered again', async ({ model, retention }) => {
+  it('is not undone by repeated deliveries', async ({ model, retention }) => {
     const writes = numbers(8).map((n) => event(n, { hash: 'h' }));
     await store(model, writes);
     retention.setLimit(ORG, 'shop', START + 5);
@@ -185,7 +185,7 @@ function repetitionCases({ it }: ModelCases): void {
     expect(await sweep(model)).toBe(0);
   });
 
-  it('leaves what took the place of something expired', async ({ model, retention }) => {
+  it('keeps a document that replaced an expired one', async ({ model, retention }) => {
     await store(
       model,
       numbers(4).map((n) => of('shop', n)),
@@ -238,7 +238,7 @@ const step = fc.oneof(
 type Create = Write & { readonly op: 'create' };
 
 function modelCases({ it }: ModelCases): void {
-  it('shows, whatever is created, expires and is swept, what the plainest of models shows', async (harness) => {
+  it('shows what a plain model shows, whatever is created, expires and is swept', async (harness) => {
     const { model, retention } = harness;
     let run = 0;
     await fc.assert(

@@ -1,6 +1,6 @@
 import type { Catalog } from '../../src/read-model/elasticsearch/catalog.js';
 import { Names } from '../../src/read-model/elasticsearch/names.js';
-import { Served } from '../../src/read-model/elasticsearch/served.js';
+import { Served } from '../../src/read-model/elasticsearch/reader.js';
 
 const names = new Names('test-');
 const REPLACED = { status: 404, type: 'generation_replaced' };

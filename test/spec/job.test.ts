@@ -1,5 +1,5 @@
 import { setTimeout as delay, setImmediate as turn } from 'node:timers/promises';
-import { eachAtOnce, readAhead } from '../../src/projections/upkeep/catch-up.js';
+import { eachAtOnce, readAhead } from '../../src/projections/upkeep/pace.js';
 
 /** How many are under way, and how many were at most. */
 class Watched {

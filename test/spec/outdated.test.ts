@@ -2,7 +2,7 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { pino } from 'pino';
 import type { Maintenance } from '../../src/commands/upkeep.js';
 import { Jobs } from '../../src/commands/upkeep-jobs.js';
-import { rebuildOutdated } from '../../src/composition/rebuild-outdated.js';
+import { rebuildOutdated } from '../../src/composition/upkeep.js';
 import type { Offsets, Topic } from '../../src/event-log/event-log.js';
 import { systemClock } from '../../src/platform/clock.js';
 import { systemIds } from '../../src/platform/ids.js';

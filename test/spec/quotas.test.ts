@@ -1,6 +1,6 @@
 import { QUOTAS, type Quotas, USUAL_QUOTAS } from '../../src/contract/limits.js';
 import { emptyFold, foldRecord } from '../../src/control/fold.js';
-import { refuseOverQuota } from '../../src/control/quotas.js';
+import { refuseOverQuota } from '../../src/control/refusals.js';
 import type { ControlEvent } from '../../src/model/control-events.js';
 import { at, recordOf } from './decider.js';
 import { account, type Decision, group, invited, org, past, policy, user } from './past.js';

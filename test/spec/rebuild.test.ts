@@ -252,7 +252,7 @@ describe('a rebuild that cannot be finished', () => {
         return next.apply(...args);
       },
     }));
-    return unchanged(() => run({ model }), /the generation is not there any more/);
+    return unchanged(() => run({ model }), /the generation no longer exists/);
   });
 });
 

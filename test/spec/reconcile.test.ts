@@ -1,7 +1,7 @@
 import type { DatabaseSync } from 'node:sqlite';
 import { setImmediate as turn } from 'node:timers/promises';
+import type { ReconciliationReport } from '../../src/projections/upkeep/findings.js';
 import { type ReconcileOptions, reconcile } from '../../src/projections/upkeep/reconcile.js';
-import type { ReconciliationReport } from '../../src/projections/upkeep/reconcile-report.js';
 import { countTurns, EmbeddedTestStore } from '../support/store.js';
 
 let store: EmbeddedTestStore;

@@ -1,5 +1,5 @@
-import { InProcessProgressFeed } from '../../src/progress/in-process.js';
 import type { ProgressUpdate } from '../../src/progress/progress-feed.js';
+import { InProcessProgressFeed } from '../../src/progress/progress-feed.js';
 import { Waiters } from '../../src/progress/waiters.js';
 
 function setUp() {

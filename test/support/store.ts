@@ -14,7 +14,7 @@ import type { ControlEvent } from '../../src/model/control-events.js';
 import { decideCreateOrg } from '../../src/model/org.js';
 import { type Clock, systemClock } from '../../src/platform/clock.js';
 import { Metrics } from '../../src/platform/metrics.js';
-import { InProcessProgressFeed } from '../../src/progress/in-process.js';
+import { InProcessProgressFeed } from '../../src/progress/progress-feed.js';
 import { auditProjection } from '../../src/projections/audit.js';
 import { controlProjection } from '../../src/projections/control.js';
 import { ProjectionRunner } from '../../src/projections/projection-runner.js';

@@ -5,21 +5,21 @@ import { ControlError } from '../../contract/errors.js';
 import { untilDone } from '../../platform/retry.js';
 import { isEmpty, makePrivate, openExclusive, sqliteFault } from '../../platform/sqlite.js';
 import { StoreUnusable } from '../../platform/store-unusable.js';
-import type { Snapshot } from '../backup.js';
+import type { Snapshot } from '../event-log.js';
 import { checkEnds, FORMAT, prepareFile, TOPICS, tableName, writeEnds } from './format.js';
 import { partitionTable } from './partition.js';
 
-/** Pages that are copied at once: appends wait for no more than these. */
+/** How many pages are copied at once; appends wait that long. */
 const PAGES_AT_ONCE = 256;
 
 const BEGINNINGS = { first: 1, most: 4, attempts: 1_000 };
 
-/** So much of the disk is left for what is appended meanwhile. */
+/** The disk space left for appends during the copy. */
 const SPARE_BYTES = 64 * 1024 * 1024;
 
 /**
- * Copies the log's own connection, so what it commits meanwhile may be in the copy too, and no reader has to be let
- * into the file. A log that is closed meanwhile ends the copy with an error.
+ * Copies through the log's own connection, so the file needs no second one, and the copy may contain commits made meanwhile.
+ * Fails if the log is closed meanwhile.
  */
 export async function snapshotOf(db: DatabaseSync, to: string): Promise<Snapshot> {
   checkSpace(db, dirname(to));
@@ -30,11 +30,11 @@ export async function snapshotOf(db: DatabaseSync, to: string): Promise<Snapshot
   await copyPages(db, to, progress);
   const copy = new DatabaseSync(to);
   try {
-    // One file, with nothing beside it.
+    // One file, without a WAL beside it.
     copy.exec('PRAGMA journal_mode = DELETE');
     const id = copy.prepare("SELECT value FROM meta WHERE name = 'id'").get()?.value;
     const heads = headsOf(copy);
-    // The copy tells where it ends, so that one which lost its last records is refused.
+    // The copy records its ends, so that one which lost its last records is refused.
     writeEnds(copy, heads);
     return { log: String(id), heads };
   } finally {
@@ -43,8 +43,7 @@ export async function snapshotOf(db: DatabaseSync, to: string): Promise<Snapshot
 }
 
 /**
- * A copy cannot begin while a commit is under way, and `node:sqlite` then fails with an error that names none. Once it has
- * begun, a commit only delays it.
+ * A copy cannot begin during a commit: `node:sqlite` then fails with an error without a code. Later commits only delay it.
  */
 async function copyPages(db: DatabaseSync, to: string, progress: () => void): Promise<void> {
   const refuseOthers = (error: unknown) => {
@@ -53,7 +52,7 @@ async function copyPages(db: DatabaseSync, to: string, progress: () => void): Pr
   await untilDone(undefined, () => backup(db, to, { rate: PAGES_AT_ONCE, progress }), refuseOthers, BEGINNINGS);
 }
 
-/** A copy that filled the disk would keep the log from taking records. */
+/** A copy that fills the disk would stop appends. */
 function checkSpace(db: DatabaseSync, folder: string): void {
   const pages = Number(db.prepare('PRAGMA page_count').get()?.page_count);
   const bytes = pages * Number(db.prepare('PRAGMA page_size').get()?.page_size);
@@ -75,8 +74,8 @@ function headsOf(db: DatabaseSync): Record<string, number> {
 }
 
 /**
- * Reads every record of a log file and holds it to its checksum and its place. Throws `CorruptRecord` or
- * `StoreUnusable`, with the place. The file is this process's own while it is read.
+ * Checks the checksum and position of every record of a log file. Throws `CorruptRecord` or `StoreUnusable` with the
+ * position. Locks the file meanwhile.
  */
 export function verifyLog(file: string): Snapshot {
   const db = openExclusive(file, FORMAT.application, 'FULL');

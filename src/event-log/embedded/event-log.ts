@@ -6,8 +6,8 @@ import { StoreUnusable } from '../../platform/store-unusable.js';
 import { together } from '../../platform/together.js';
 import { turnOfTheLoop } from '../../platform/waiting.js';
 import { type Append, AppendQueue } from '../append-queue.js';
-import type { Backup, Snapshot } from '../backup.js';
 import {
+  type Backup,
   type Batch,
   type Consumer,
   type EventLog,
@@ -15,9 +15,10 @@ import {
   type Offsets,
   type Position,
   PositionOutOfRange,
+  partitionOf,
+  type Snapshot,
   type Topic,
 } from '../event-log.js';
-import { partitionOf } from '../partition-of.js';
 import { snapshotOf } from './backup.js';
 import { checkEnds, FORMAT, prepareFile, TOPICS, writeEnds } from './format.js';
 import { type PartitionTable, partitionTable } from './partition.js';
@@ -27,7 +28,7 @@ export interface EmbeddedEventLogOptions {
   /** Fixed when the file is made; `control` has exactly one. Default 1 each. */
   readonly partitions?: Partial<Record<Topic, number>>;
   readonly clock?: Clock;
-  /** What may wait for one commit. */
+  /** How much may wait for one commit. */
   readonly maxPending?: { readonly entries: number; readonly bytes: number };
   readonly maxRecordBytes?: number;
 }
@@ -35,7 +36,7 @@ export interface EmbeddedEventLogOptions {
 /** More would hold the event loop for longer than 10 ms. */
 const COMMITTED_AT_ONCE = { entries: 2_000, bytes: 2 * 1024 * 1024 };
 
-/** How often a file whose last commit is in doubt is tried again. */
+/** The delay between attempts to open a file after a commit of unknown outcome. */
 const REOPEN_MS = 500;
 
 /**
@@ -50,7 +51,7 @@ export class EmbeddedEventLog implements EventLog, Backup {
   private readonly waiting = new Set<() => void>();
   private readonly checkpoints = new Checkpoints();
   private closed = false;
-  /** After a commit whose outcome is not known, the file is opened anew before anything else is done with it. */
+  /** After a commit of unknown outcome, the file is reopened before any other use. */
   private inDoubt = false;
 
   static async open(options: EmbeddedEventLogOptions): Promise<EmbeddedEventLog> {
@@ -107,7 +108,7 @@ export class EmbeddedEventLog implements EventLog, Backup {
     this.wakeReaders();
   }
 
-  /** One transaction for all appends. Throws what the callers are told; the tables stand where the file stands. */
+  /** One transaction for all appends. Throws the error for the callers; then the tables match the file. */
   private write(appends: readonly Append[]): Position[][] {
     const marks = this.allTables().map((table) => ({ table, mark: table.mark() }));
     let stage: 'before' | 'commit' = 'before';
@@ -123,7 +124,7 @@ export class EmbeddedEventLog implements EventLog, Backup {
     } catch (error) {
       for (const { table, mark } of marks) table.rewind(mark);
       const fault = sqliteFault(error);
-      // A commit that ran out of space wrote no commit frame. After any other fault only the file itself can tell.
+      // A commit that ran out of space wrote no commit frame. After any other fault only the file shows the outcome.
       const unknown = stage === 'commit' && fault !== 'full' && fault !== 'busy';
       this.inDoubt ||= unknown || !this.rolledBack();
       if (unknown) throw new ControlError('outcome_unknown', 'the disk failed during a commit', {}, { cause: error });
@@ -137,18 +138,18 @@ export class EmbeddedEventLog implements EventLog, Backup {
       if (this.db.isOpen && this.db.isTransaction) this.db.exec('ROLLBACK');
       return this.db.isOpen;
     } catch {
-      // Opening the file anew rolls back what this connection could not.
+      // Reopening the file rolls it back.
       return false;
     }
   }
 
-  /** Shows readers what an unknown commit left in the file, without waiting for the next append. */
+  /** Reopens the file, so that readers see the outcome of the commit without waiting for the next append. */
   private resolveDoubt(): void {
     if (!this.inDoubt || this.closed) return;
     try {
       this.reopen();
     } catch {
-      // Appends meanwhile try it as well, and tell their callers why it fails.
+      // Appends meanwhile try it as well, and reject with the reason.
       setTimeout(() => this.resolveDoubt(), REOPEN_MS).unref();
     }
   }
@@ -178,7 +179,7 @@ export class EmbeddedEventLog implements EventLog, Backup {
     try {
       if (!this.inDoubt) writeEnds(this.db, this.ends());
     } catch {
-      // The ends noted before are older, and as true; what is wrong with the disk, the next append tells.
+      // The ends noted before are older, and still valid; the next append reports the fault of the disk.
     }
   }
 
@@ -248,7 +249,7 @@ export class EmbeddedEventLog implements EventLog, Backup {
         yield batch;
         if (signal.aborted || this.closed) return;
       }
-      // Reading never waits, so one who is far behind would keep everything else from running.
+      // Reads are synchronous, so a reader far behind would block everything else.
       await (idle ? this.appended(signal) : turnOfTheLoop());
     }
   }
@@ -275,7 +276,7 @@ export class EmbeddedEventLog implements EventLog, Backup {
 
   async snapshot(to: string): Promise<Snapshot> {
     if (this.closed || this.inDoubt)
-      throw new ControlError('log_unavailable', 'the log cannot be copied at the moment');
+      throw new ControlError('log_unavailable', 'the log cannot be copied at the moment; retry');
     return snapshotOf(this.db, to);
   }
 

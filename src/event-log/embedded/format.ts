@@ -9,7 +9,7 @@ type Partitions = Partial<Record<Topic, number>>;
 
 export const TOPICS: readonly Topic[] = ['audit', 'control', 'audit.dead'];
 
-/** The first format of the log file. A later version must read it: `test/fixtures` keeps such a file. */
+/** The first format of the log file. Every later version must read it: `test/fixtures` has such a file. */
 export const FORMAT = {
   version: '1',
   /** "ctlg" */
@@ -22,18 +22,18 @@ export const FORMAT = {
 } as const;
 
 /**
- * Where the partitions ended when the file was last opened or closed. A table that ends before has lost its last records,
- * which a gap between records would not show.
+ * Where the partitions ended when the file was last opened or closed. A table that ends earlier has lost its last records,
+ * which leaves no gap between records.
  */
 function readEnds(db: DatabaseSync, file: string): Readonly<Record<string, number>> {
   const value = db.prepare("SELECT value FROM meta WHERE name = 'ends'").get()?.value;
   if (value === undefined) return {};
   const [sum, ends = ''] = String(value).split(/ (.*)/s);
-  if (sum !== String(crc32(ends))) throw new CorruptRecord(`${file}: what it says of its own ends was altered`);
+  if (sum !== String(crc32(ends))) throw new CorruptRecord(`${file}: the recorded ends of its partitions were altered`);
   return JSON.parse(ends);
 }
 
-/** Refuses a file whose partitions end before they did when their ends were last noted. */
+/** Refuses a file whose partitions end earlier than recorded. */
 export function checkEnds(db: DatabaseSync, file: string, ends: Readonly<Record<string, number>>): void {
   const before = readEnds(db, file);
   for (const [place, end] of Object.entries(ends)) {
@@ -52,7 +52,7 @@ export function tableName(topic: Topic, partition: number): string {
   return `${topic.replace('.', '_')}_${partition}`;
 }
 
-/** Makes a new file, or checks that an existing one is a log of this format and layout; answers its identifier. */
+/** Creates a new log, or checks that an existing one has this format and layout; returns its identifier. */
 export function prepareFile(db: DatabaseSync, file: string, partitions: Partitions = {}): string {
   const layout = JSON.stringify(TOPICS.map((topic) => [topic, partitions[topic] ?? 1]));
   if ((partitions.control ?? 1) !== 1) throw new Error('the control topic has exactly one partition');

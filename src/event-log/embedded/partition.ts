@@ -3,10 +3,9 @@ import { crc32 } from 'node:zlib';
 import { sqliteFault } from '../../platform/sqlite.js';
 import { type Batch, CorruptRecord, type LogEntry, type LogRecord, type Position, type Topic } from '../event-log.js';
 import { tableName } from './format.js';
-import { RecentRecords } from './recent.js';
 
 const BATCH_RECORDS = 500;
-/** Who reads it works on it in one piece. */
+/** A reader processes a batch without yielding. */
 const BATCH_BYTES = 1024 * 1024;
 
 type Columns = [Row['offset'], Row['time'], Row['key'], Row['headers'], Row['value'], Row['crc']];
@@ -20,7 +19,7 @@ interface Row {
   readonly crc: number;
 }
 
-/** Where the end of a partition stood, to go back to when a transaction fails. */
+/** The end of a partition, restored if a transaction fails. */
 interface Mark {
   readonly next: number;
   readonly lastTime: number;
@@ -31,7 +30,7 @@ export interface PartitionTable {
   mark(): Mark;
   rewind(mark: Mark): void;
   insert(entry: LogEntry, time: number): Position;
-  /** What is there from `offset` on, bounded by count and bytes; undefined at the end. */
+  /** The records from `offset` on, limited by count and bytes; undefined at the end. */
   batch(offset: number): Batch | undefined;
 }
 
@@ -56,7 +55,7 @@ export function partitionTable(db: DatabaseSync, file: string, topic: Topic, par
     for (const columns of select.iterate(from) as Iterable<unknown> as Iterable<Columns>) {
       const [offset, time, key, headers, value, crc] = columns;
       const row: Row = { offset, time, key, headers, value, crc };
-      // Offsets are dense here, so a gap is a record that the file lost.
+      // Offsets are dense in this store, so a gap is a lost record.
       if (row.offset !== expected) throw new CorruptRecord(`${place}: record ${expected} is missing`);
       if (!isWhole(row) || row.crc !== checksum(table, row))
         throw new CorruptRecord(`${place}: record ${row.offset} was altered`);
@@ -99,7 +98,7 @@ export function partitionTable(db: DatabaseSync, file: string, topic: Topic, par
           if (bytes >= BATCH_BYTES || records.length === BATCH_RECORDS) break;
         }
       } catch (error) {
-        // What stands before the fault is sound, and given out first.
+        // Return the sound records before the fault first.
         if (records.length === 0) throw corruption(error, `${place}: cannot be read from record ${offset} on`);
       }
       return { partition, records, next: offset + records.length };
@@ -112,16 +111,56 @@ function record(topic: Topic, partition: number, row: Row): LogRecord {
   return { topic, partition, offset, time, key, headers: JSON.parse(row.headers), value };
 }
 
-/** Damage may turn a column into one of another type, which no checksum is made for. */
+/** Damage may change the type of a column, which the checksum function does not expect. */
 function isWhole({ time, key, headers, value }: Row): boolean {
   return Number.isInteger(time) && typeof key === 'string' && typeof headers === 'string' && ArrayBuffer.isView(value);
 }
 
-/** Covers the place of the record too: a record that was moved is as wrong as one that was changed. */
+/** Covers the position too: a record that was moved is as wrong as one that was changed. */
 function checksum(table: string, row: Omit<Row, 'crc'>): number {
   return crc32(row.value, crc32(JSON.stringify([table, row.offset, row.time, row.key, row.headers])));
 }
 
 function corruption(error: unknown, message: string): unknown {
   return sqliteFault(error) === 'corrupt' ? new CorruptRecord(message, { cause: error }) : error;
+}
+
+/** About what many concurrent bulks append before the first of them is indexed. */
+const MOST_RECORDS = 10_000;
+const MOST_BYTES = 16 * 1024 * 1024;
+
+/**
+ * The newest records of a partition, without a gap: a reader that keeps up with the writer does not read them back from the
+ * file.
+ */
+class RecentRecords {
+  private records: LogRecord[] = [];
+  private bytes = 0;
+
+  /** The record that follows the last one added. */
+  add(record: LogRecord): void {
+    this.records.push(record);
+    this.bytes += record.value.byteLength;
+    if (this.records.length > MOST_RECORDS || this.bytes > MOST_BYTES) this.dropOlderHalf();
+  }
+
+  /** Nothing from `offset` on was appended after all. */
+  rewind(offset: number): void {
+    this.keep(this.records.filter((record) => record.offset < offset));
+  }
+
+  /** At most `most` records from `offset` on; empty if the first of them is no longer kept. */
+  from(offset: number, most: number): readonly LogRecord[] {
+    const first = this.records[0]?.offset ?? Number.POSITIVE_INFINITY;
+    return offset < first ? [] : this.records.slice(offset - first, offset - first + most);
+  }
+
+  private dropOlderHalf(): void {
+    this.keep(this.records.slice(Math.ceil(this.records.length / 2)));
+  }
+
+  private keep(records: LogRecord[]): void {
+    this.records = records;
+    this.bytes = records.reduce((sum, { value }) => sum + value.byteLength, 0);
+  }
 }

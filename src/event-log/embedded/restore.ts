@@ -14,7 +14,7 @@ import {
 import { join } from 'node:path';
 import { openExclusive, syncFolder } from '../../platform/sqlite.js';
 import { StoreUnusable } from '../../platform/store-unusable.js';
-import type { Snapshot } from '../backup.js';
+import type { Snapshot } from '../event-log.js';
 import { verifyLog } from './backup.js';
 import { FORMAT } from './format.js';
 
@@ -22,30 +22,30 @@ export interface Restoring {
   /** The backup; it is read only. */
   readonly from: string;
   readonly dataDir: string;
-  /** What its SHA-256 must be, in hexadecimal. */
+  /** The expected SHA-256, in hexadecimal. */
   readonly sha256?: string;
-  /** Moves a log that is there aside; without it, such a log is left alone and nothing is done. */
+  /** Moves an existing log aside; without it an existing log is an error. */
   readonly force: boolean;
 }
 
 export interface Restored extends Snapshot {
   readonly file: string;
-  /** Where the log is that was there before. */
+  /** The file of the log that was there before. */
   readonly movedTo?: string;
 }
 
 const SIDE_FILES = ['', '-wal', '-shm', '-journal'];
 
 /**
- * Puts a backup into a data folder, after every record in it was checked. The log that is there is either the old one or
- * the whole restored one, whenever this ends. Throws `StoreUnusable` or `CorruptRecord` with the reason and the remedy.
+ * Restores a backup into a data folder after checking every record in it. Whenever this ends, the folder has either the old
+ * log or the whole restored one. Throws `StoreUnusable` or `CorruptRecord` with the reason and the remedy.
  */
 export async function restoreLog({ from, dataDir, sha256, force }: Restoring): Promise<Restored> {
   const file = join(dataDir, 'log.db');
   const unfinished = `${file}.restoring`;
-  if (!existsSync(from)) throw new StoreUnusable(`${from}: is not there`);
+  if (!existsSync(from)) throw new StoreUnusable(`${from}: does not exist`);
   if (existsSync(file)) {
-    if (!force) throw new StoreUnusable(`${file}: is there already; --force moves it aside`);
+    if (!force) throw new StoreUnusable(`${file}: already exists; --force moves it aside`);
     refuseInUse(file);
   }
   mkdirSync(dataDir, { recursive: true, mode: 0o700 });
@@ -53,12 +53,12 @@ export async function restoreLog({ from, dataDir, sha256, force }: Restoring): P
     copyFileSync(from, unfinished);
     chmodSync(unfinished, 0o600);
     if (sha256 !== undefined && (await sha256Of(unfinished)) !== sha256.toLowerCase()) {
-      throw new StoreUnusable(`${from}: is not as it was made: its SHA-256 is not ${sha256}`);
+      throw new StoreUnusable(`${from}: was altered: its SHA-256 is not ${sha256}`);
     }
     const snapshot = verifyLog(unfinished);
     syncFile(unfinished);
     const movedTo = existsSync(file) ? moveAside(file) : undefined;
-    // It is derived from a log, and perhaps from one with another history.
+    // It was derived from a log that may have another history.
     moveTo(join(dataDir, 'read-model.db'), join(dataDir, 'read-model.db.replaced'));
     renameSync(unfinished, file);
     syncFolder(dataDir);
@@ -68,7 +68,7 @@ export async function restoreLog({ from, dataDir, sha256, force }: Restoring): P
   }
 }
 
-/** A log that cannot be opened at all is what a restore is for; one that another process holds is not. */
+/** A log that cannot be opened may be replaced, one that another process uses may not. */
 function refuseInUse(file: string): void {
   try {
     openExclusive(file, FORMAT.application, 'FULL').close();

@@ -1,8 +1,7 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { ControlError } from '../../contract/errors.js';
 import { AppendQueue } from '../append-queue.js';
-import type { EventLog, LogEntry, Position } from '../event-log.js';
-import { partitionOf } from '../partition-of.js';
+import { type EventLog, type LogEntry, type Position, partitionOf } from '../event-log.js';
 import { type Parcel, PartitionBatch, Shipment, sendBatches } from './batch.js';
 import type { Connect, KafkaLink } from './link.js';
 import type { Settings } from './options.js';

@@ -1,57 +1,65 @@
-import type { Document, Position, StoredDocument, Write } from '../../read-model/document.js';
+import {
+  contentOf,
+  type Document,
+  identifierOf,
+  isSameContent,
+  isSamePartition,
+  isSamePosition,
+  type Position,
+  type StoredDocument,
+  type Write,
+} from '../../read-model/document.js';
 import type { KindName } from '../../read-model/kinds.js';
 import type { ReadModel } from '../../read-model/read-model.js';
-import type { Expiry } from '../expiry.js';
-import { identifierOf } from './applied-window.js';
-import { eachAtOnce, patiently } from './catch-up.js';
+import type { Expiry } from '../../read-model/retention.js';
 import type { Passage } from './expected.js';
-import type { Differences } from './reconcile-report.js';
-import { scanned } from './scanned.js';
-import { contentOf, isSameContent, isSamePartition, isSamePosition } from './stored.js';
+import type { Differences } from './findings.js';
+import { eachAtOnce, patiently } from './pace.js';
+import { scanned } from './scan.js';
 
-/** What is remembered of faults that belong to each other; beyond it they are told one by one. */
+/** How many related faults are remembered; beyond that they are reported one by one. */
 const REMEMBERED = { strayed: 1_000, told: 100_000 };
 
-/** How often a document is asked for that cannot be read. */
+/** How often an unreadable document is read again. */
 const ATTEMPTS = 2;
 
-/** What may wait to be told as missing. */
+/** How many missing documents may wait to be reported. */
 const MOST_ABSENT = { documents: 20_000, characters: 32 * 1024 * 1024 };
 
-/** A write of which nothing is found; perhaps a copy turns up that says it comes from elsewhere. */
+/** A write without a stored document, until perhaps a copy with another position is found. */
 interface Absent {
   readonly write: Write;
   copy?: StoredDocument;
 }
 
-/** What reads find of an identifier; undefined: nothing. */
+/** The document that reads find by the identifier; undefined if there is none. */
 type Elsewhere = Document | 'unreadable' | undefined;
 
 /**
- * Compares passages of the log with what is stored as coming from them, in any sequence of passages. One fault is told
- * once: a document that says it comes from elsewhere is `altered`, not missing here and extra there.
+ * Compares passages of the log with the documents stored with positions in them, in any order of passages. Each fault is
+ * reported once: a document with a wrong position is `altered`, not missing in one passage and extra in another.
  */
 export class Comparison {
   compared = 0;
-  /** Identifiers of `put` and `delete` that were written anew; a newer write of them may have come at the same time. */
+  /** Identifiers of repaired `put` and `delete` writes; a newer write may have come at the same time. */
   readonly overwritten = new Set<string>();
-  /** Stored where the log has no such document; it may yet turn out to belong elsewhere. */
+  /** Documents at positions where the log has none; they may still match another position. */
   private readonly strayed = new Map<string, { readonly kind: KindName; readonly document: StoredDocument }>();
   private readonly absent = new Map<string, Absent>();
   private absentCharacters = 0;
-  /** Identifiers whose fault is told. */
+  /** Identifiers whose fault has been reported. */
   private readonly told = new Set<string>();
 
   constructor(
     private readonly model: ReadModel,
     private readonly expiry: Expiry,
     private readonly differences: Differences,
-    /** So many documents are looked up at the same time. */
+    /** How many documents are read at the same time. */
     private readonly atOnce: number,
     private readonly signal: AbortSignal,
   ) {}
 
-  /** What is stored of a passage. */
+  /** The documents stored with positions in the passage. */
   async stored(passage: Passage, kinds: readonly KindName[]): Promise<StoredPassage> {
     const stored = new StoredPassage();
     const read = async (kind: KindName) => {
@@ -63,11 +71,11 @@ export class Comparison {
     return stored;
   }
 
-  /** `end`: documents that come from there or later have changed since, and are not judged. */
+  /** `end`: documents with positions from there on have changed since the start, and are not compared. */
   async passage(passage: Passage, stored: StoredPassage, end: number): Promise<void> {
     for (const write of passage.replaced) stored.take(write);
     const found = passage.writes.map((write) => ({ write, copies: stored.take(write) }));
-    // First: a write of which nothing is found at its place may find it among these.
+    // First: a write without a document at its position may match one of these.
     for (const { kind, document } of stored.rest()) await this.unexpected(kind, document);
     const missing = found.filter(({ copies }) => copies.length === 0).map(({ write }) => write);
     const elsewhere = await this.elsewhere(missing);
@@ -78,12 +86,12 @@ export class Comparison {
     }
   }
 
-  /** Whether `tellAbsent` should not be put off any longer. */
+  /** Whether `tellAbsent` is due. */
   get isFull(): boolean {
     return this.absent.size >= MOST_ABSENT.documents || this.absentCharacters >= MOST_ABSENT.characters;
   }
 
-  /** Tells what is missing, but for the writes that the log explains: their identifier has another record. */
+  /** Reports missing documents, except for writes that the log explains: their identifier has another record. */
   async tellAbsent(isExplained: (write: Write) => boolean = () => false): Promise<void> {
     for (const [key, { write, copy }] of this.absent) {
       if (isExplained(write) || this.hasExpired(write)) continue;
@@ -93,19 +101,19 @@ export class Comparison {
     this.absentCharacters = 0;
   }
 
-  /** The writes that wait to be told as missing. */
+  /** The writes that wait to be reported as missing. */
   get absentWrites(): readonly Write[] {
     return [...this.absent.values()].map(({ write }) => write);
   }
 
-  /** Tells what belongs nowhere. Nothing can be compared after it. */
+  /** Reports documents without a record. Call it last. */
   async tellExtra(): Promise<void> {
     const left = [...this.strayed.values()];
     this.strayed.clear();
     for (const { kind, document } of left) await this.tellOneExtra(kind, document);
   }
 
-  /** A document that the log does not have where it says it comes from. */
+  /** A document whose position in the log has no such document. */
   async unexpected(kind: KindName, document: StoredDocument): Promise<void> {
     if (this.expiry.has(kind, document)) return;
     const key = identifierOf(kind, document);
@@ -121,7 +129,7 @@ export class Comparison {
     }
   }
 
-  /** At its place. */
+  /** Documents at the position of the write. */
   private async found(write: Write, copies: readonly StoredDocument[]): Promise<void> {
     const content = contentOf(write);
     const whole = copies.filter((copy) => isSameContent(copy, content));
@@ -131,7 +139,7 @@ export class Comparison {
     await this.tell(identifierOf(write.kind, write), problem, write, copies);
   }
 
-  /** What reads find of writes that nothing at their places comes from. */
+  /** What reads find by the identifiers of writes without a document at their positions. */
   private async elsewhere(writes: readonly Write[]): Promise<Map<Write, Elsewhere>> {
     const elsewhere = new Map<Write, Elsewhere>();
     const kept = writes.filter((write) => !this.hasExpired(write));
@@ -142,7 +150,7 @@ export class Comparison {
   }
 
   private async notFound(write: Write, elsewhere: Elsewhere, end: number): Promise<void> {
-    // It may have expired while it was looked for.
+    // It may have expired since.
     if (this.hasExpired(write)) return;
     const key = identifierOf(write.kind, write);
     if (this.told.has(key) || this.absent.has(key)) return;
@@ -168,17 +176,17 @@ export class Comparison {
         return await this.model.get(kind, org, id);
       } catch {
         if (attempt === ATTEMPTS) return 'unreadable';
-        // A store that is away is waited for; one that answers has a document there which it cannot read.
+        // Wait until the store responds; if it does, the document itself is unreadable.
         await patiently(this.signal, () => this.model.progress('audit'));
       }
     }
   }
 
-  /** Whether the log explains that the identifier is stored as coming from there. */
+  /** Whether the log explains that the identifier is stored with that position. */
   private isRightElsewhere(write: Write, place: Position, end: number): boolean {
     if (isSamePosition(place, write.place)) return true;
     if (!isSamePartition(place, write.place)) return false;
-    // The first creation of an identifier stays: what is stored was found to be right there, or lies before the range.
+    // The first creation of an identifier stays: the stored one was compared there, or is before the range.
     if (write.op === 'create') return place.offset < write.place.offset;
     return place.offset >= end;
   }
@@ -190,10 +198,10 @@ export class Comparison {
     copies: readonly StoredDocument[],
   ): Promise<void> {
     if (this.told.size < REMEMBERED.told) this.told.add(key);
-    // One that stands where it belongs is written over, so that reads do not miss it meanwhile.
+    // A copy at its own location is overwritten, not removed, so that reads do not miss it meanwhile.
     const astray = copies.filter(({ misplaced, place }) => misplaced || !isSamePosition(place, write.place));
     await this.differences.note(problem, write.kind, write, async () => {
-      // First: what is written anew may stand where the copy stood.
+      // First: the repaired document may take the location of the copy.
       for (const copy of astray) await this.removeCopy(write.kind, copy);
       await this.overwrite(write);
     });
@@ -203,7 +211,7 @@ export class Comparison {
     await this.differences.note('extra', kind, document, () => this.removeCopy(kind, document));
   }
 
-  /** Writes what the log says. */
+  /** Stores what the log says. */
   async overwrite(write: Write): Promise<void> {
     if (write.op !== 'create') this.overwritten.add(identifierOf(write.kind, write));
     await patiently(this.signal, () => this.model.overwrite(write));
@@ -218,7 +226,7 @@ export class Comparison {
   }
 }
 
-/** The documents that say they come from a passage. */
+/** The documents stored with positions in a passage. */
 class StoredPassage {
   private readonly byIdentifier = new Map<string, { readonly kind: KindName; documents: StoredDocument[] }>();
 
@@ -229,7 +237,7 @@ class StoredPassage {
     else this.byIdentifier.set(key, { kind, documents: [document] });
   }
 
-  /** Those of this identifier and place; they are not among the rest then. */
+  /** Removes and returns those of this identifier and position. */
   take({ kind, org, id, place }: Write): StoredDocument[] {
     const entry = this.byIdentifier.get(identifierOf(kind, { org, id }));
     if (!entry) return [];

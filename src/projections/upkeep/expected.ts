@@ -1,26 +1,26 @@
 import type { EventLog, LogRecord, Topic } from '../../event-log/event-log.js';
 import { readRange } from '../../event-log/read-range.js';
-import { UnreadableRecord } from '../../event-log/record-schema.js';
+import type { Clock } from '../../platform/clock.js';
 import { turnOfTheLoop } from '../../platform/waiting.js';
-import type { Write } from '../../read-model/document.js';
-import type { Project, Projection } from '../projection.js';
-import { identifierOf } from './applied-window.js';
-import type { Stretch } from './scanned.js';
-import { isSamePosition } from './stored.js';
+import { identifierOf, isSamePosition, type Write } from '../../read-model/document.js';
+import type { Expiry } from '../../read-model/retention.js';
+import { type Project, type Projection, skipUnreadable } from '../projection.js';
 
-/** What the log says of a stretch of one of its partitions. Stretches follow each other without a gap. */
+import type { Stretch } from './scan.js';
+
+/** The writes of a range of one partition. Passages follow each other without a gap. */
 export interface Passage extends Stretch {
   /** In the order of the log; of `put` and `delete` only the last of an identifier. */
   readonly writes: readonly Write[];
-  /** What those last ones replace: nothing of it is to be stored, and if it is, that shows at the last one. */
+  /** Writes replaced by those last ones: they must not be stored; if one is, the comparison of the last one shows it. */
   readonly replaced: readonly Write[];
   readonly records: number;
 }
 
-/** Few enough that a passage does not keep anything else waiting. */
+/** Few enough that a passage does not delay other work. */
 const RECORDS = 200;
 
-/** Reads a stretch of a topic whose records stand for themselves. Those that cannot be read mean nothing. */
+/** Reads a range of a topic whose records do not depend on earlier ones. Unreadable records have no writes. */
 export async function* passagesOf(
   log: EventLog,
   projection: Projection,
@@ -40,13 +40,13 @@ export async function* passagesOf(
 }
 
 /**
- * What a topic says whose records mean something only after those before. Knows which write of each identifier is the
- * last before `end`, which takes the memory of one entry an identifier.
+ * A topic whose records depend on earlier ones. Knows the last write of each identifier before `end`, in memory: one entry
+ * an identifier.
  */
 export class FoldedTopic {
   private readonly last = new Map<string, Write['place']>();
   private project: Project;
-  /** What has gone into `project`. */
+  /** Everything before this offset has been projected. */
   private folded = 0;
 
   private constructor(
@@ -68,7 +68,7 @@ export class FoldedTopic {
     return topic;
   }
 
-  /** The passages from `from` to `to`, in slices. Once. */
+  /** The passages from `from` to `to`. Call it once. */
   async *passages(from: number, to: number): AsyncGenerator<Passage> {
     for await (const { stretch, all } of slicesOf(this.log, this.stretch(this.end), this.signal)) {
       const writes = all.flatMap((record) => this.project(record));
@@ -86,7 +86,7 @@ export class FoldedTopic {
     }
   }
 
-  /** What came behind the end, up to `to`, that was not given out before. Call it when all passages are through. */
+  /** The writes behind the end, up to `to`, that were not returned before. Call it after all passages. */
   async *later(to: number): AsyncGenerator<Write> {
     yield* this.writes(to);
   }
@@ -104,17 +104,8 @@ export class FoldedTopic {
   }
 }
 
-/** The same writes, and none for a record that can never be read, where the projection puts such a record aside. */
 function tolerant(projection: Projection): Project {
-  const project = projection.start();
-  return (record) => {
-    try {
-      return project(record);
-    } catch (error) {
-      if (!(error instanceof UnreadableRecord) || projection.unreadable === 'stop') throw error;
-      return [];
-    }
-  };
+  return skipUnreadable(projection, projection.start(), () => undefined);
 }
 
 async function* slicesOf(
@@ -137,4 +128,42 @@ async function* slicesOf(
   }
   // Gaps are allowed, also at the end.
   if (at < to) yield { stretch: stretch(to), all: [] };
+}
+
+/**
+ * Those of the creations, all of one partition, that were not stored because an earlier record of their identifier had not
+ * expired yet, by the present retention. Reads the partition from its beginning.
+ */
+export async function repetitionsAmong(
+  writes: readonly Write[],
+  { log, projection, expiry, clock, signal }: FirstRecordsOptions,
+): Promise<ReadonlySet<Write>> {
+  const found = new Set<Write>();
+  const [first] = writes;
+  if (!first) return found;
+  const sought = new Map(writes.map((write) => [identifierOf(write.kind, write), write]));
+  const last = Math.max(...writes.map(({ place }) => place.offset));
+  const { topic, partition } = first.place;
+  for await (const passage of passagesOf(log, projection, { topic, partition, from: 0, to: last }, signal)) {
+    for (const earlier of passage.writes) {
+      const write = sought.get(identifierOf(earlier.kind, earlier));
+      if (!write || earlier.place.offset >= write.place.offset) continue;
+      if (!hadExpired(earlier, write.place.time, expiry, clock.now())) found.add(write);
+    }
+  }
+  return found;
+}
+
+export interface FirstRecordsOptions {
+  readonly log: EventLog;
+  readonly projection: Projection;
+  readonly expiry: Expiry;
+  readonly clock: Clock;
+  readonly signal: AbortSignal;
+}
+
+/** Whether the document had expired at that instant, if the limit has moved with the time since. */
+function hadExpired(write: Write, at: number, expiry: Expiry, now: number): boolean {
+  const limit = expiry.limit(write.kind, write);
+  return limit !== undefined && write.place.time < limit - (now - at);
 }

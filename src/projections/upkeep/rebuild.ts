@@ -1,12 +1,12 @@
 import type { Logger } from 'pino';
 import type { EventLog } from '../../event-log/event-log.js';
-import type { NextGeneration, ReadModel, Retention } from '../../read-model/read-model.js';
-import { Expiry } from '../expiry.js';
+import type { NextGeneration, ReadModel } from '../../read-model/read-model.js';
+import { Expiry, type Retention } from '../../read-model/retention.js';
 import type { Projection } from '../projection.js';
-import { distance, type Ends, paceOf, patiently, type Tell } from './catch-up.js';
+import { GenerationDifference, type GenerationProblem } from './difference.js';
+import { GenerationFill } from './fill.js';
 import { type Counts, type Finding, Findings } from './findings.js';
-import { GenerationDifference, type GenerationProblem } from './generation-difference.js';
-import { GenerationFill } from './generation-fill.js';
+import { distance, type Ends, indexedEnds, paceOf, patiently, type Tell } from './pace.js';
 
 export interface RebuildParts {
   readonly log: EventLog;
@@ -14,7 +14,7 @@ export interface RebuildParts {
   readonly projections: readonly Projection[];
   readonly retention: Retention;
   readonly logger: Logger;
-  /** How long a seal holds; by default `LEASE_MS`. */
+  /** How long a seal lasts; by default `LEASE_MS`. */
   readonly leaseMs?: number;
 }
 
@@ -24,35 +24,35 @@ export interface RebuildReport {
   readonly generation: number;
   /** Records of the log that it was filled from. */
   readonly records: number;
-  /** Of these, those that cannot be read; their dead letters tell why. */
+  /** The unreadable ones among them; their dead letters have the reasons. */
   readonly unreadable: number;
   /** Documents that were compared with those of the generation before. */
   readonly compared: number;
-  /** What of the generation before was not as the log says. */
+  /** Differences of the earlier generation from the log. */
   readonly differences: Counts<GenerationProblem>;
   readonly items: readonly Finding<GenerationProblem>[];
   readonly omitted: number;
 }
 
 const LEASE_MS = 10_000;
-/** What is left for the time after the seal: few enough to take a fraction of the lease. */
+/** How many records may be left to apply under the seal: few enough to take a fraction of the lease. */
 const NEAR = 1_000;
-/** How often to catch up before the seal, while writers keep it from coming near. */
+/** How often to catch up before the seal, while writers keep adding records. */
 const MOST_ROUNDS = 50;
 const MOST_SEALS = 5;
 const NAMED = 100;
 
 /**
- * Fills a new generation from the beginning of the log while the live one serves and goes on, compares the two, and puts
- * it in place of the live one. What it finds of the live one is told, not feared: the log is the truth. Rejects, and
- * leaves everything as it was, when it fails, when the signal aborts, or when the new one lacks what was applied to it.
+ * Fills a new generation from the beginning of the log while the live one serves and is written to, compares the two, and
+ * replaces the live one. Differences of the live one are reported and do not stop the rebuild, because the log is the truth.
+ * Rejects, and changes nothing, if it fails, if the signal aborts, or if the new generation lacks a document applied to it.
  */
 export async function rebuild(parts: RebuildParts, tell: Tell, signal: AbortSignal): Promise<RebuildReport> {
   const next = await parts.model.begin();
   try {
     return await new Rebuild(parts, next, tell, signal).run();
   } catch (error) {
-    // Discarding what has been promoted after all has no effect.
+    // Discarding a generation that was promoted after all has no effect.
     await next.discard().catch((err: unknown) => parts.logger.warn({ err }, 'the new generation was not removed'));
     throw error;
   }
@@ -92,11 +92,11 @@ class Rebuild {
     const { compared } = this.difference;
     const report = { kind: 'rebuild', generation, records, unreadable, compared, ...this.findings.report } as const;
     this.parts.logger.info({ ...report, items: undefined }, 'the read model was rebuilt');
-    for (const item of report.items) this.parts.logger.warn(item, 'the generation before was not as the log says');
+    for (const item of report.items) this.parts.logger.warn(item, 'the earlier generation differed from the log');
     return report;
   }
 
-  /** Fills and compares until little is left. */
+  /** Fills and compares until few records are left. */
   private async approach(): Promise<void> {
     for (let round = 0; round < MOST_ROUNDS; round += 1) {
       const ends = await this.liveEnds();
@@ -105,16 +105,16 @@ class Rebuild {
     }
   }
 
-  private async liveEnds(): Promise<Ends> {
+  private liveEnds(): Promise<Ends> {
     const { projections, model } = this.parts;
-    const ends = projections.map(async ({ topic }) => {
-      const { next } = await patiently(this.signal, () => model.progress(topic));
-      return [topic, next] as const;
-    });
-    return Object.fromEntries(await Promise.all(ends));
+    return indexedEnds(
+      model,
+      projections.map(({ topic }) => topic),
+      this.signal,
+    );
   }
 
-  /** Everything of the log before these ends is in the new generation, and compared. */
+  /** Fills and compares everything before these ends. */
   private async carryTo(ends: Ends): Promise<void> {
     this.total = this.fill.records + distance(this.fill.reached, ends);
     this.phase = 'filling';
@@ -138,7 +138,7 @@ class Rebuild {
     throw new Error(`the new generation did not get complete within ${leaseMs} ms, ${MOST_SEALS} times`);
   }
 
-  /** Whether it is live. What went wrong on the way to that matters only when it is not. */
+  /** Whether the new generation is live, even if the call failed. */
   private async promoted(generation: number): Promise<boolean> {
     try {
       await this.next.promote();

@@ -1,19 +1,16 @@
 import type { Logger } from 'pino';
 import type { EventLog, Offsets, Topic } from '../../event-log/event-log.js';
 import type { Clock } from '../../platform/clock.js';
-import type { Write } from '../../read-model/document.js';
+import { identifierOf, type Write } from '../../read-model/document.js';
 import { KIND_NAMES, type KindName } from '../../read-model/kinds.js';
-import type { ReadModel, Retention } from '../../read-model/read-model.js';
-import { Expiry } from '../expiry.js';
+import type { ReadModel } from '../../read-model/read-model.js';
+import { Expiry, type Retention } from '../../read-model/retention.js';
 import type { Projection } from '../projection.js';
-import { identifierOf } from './applied-window.js';
-import { type Ends, eachAtOnce, paceOf, patiently, readAhead, type Tell } from './catch-up.js';
 import { Comparison } from './comparison.js';
-import { FoldedTopic, type Passage, passagesOf } from './expected.js';
-import { repetitionsAmong } from './first-records.js';
-import { Differences, type ReconciliationReport } from './reconcile-report.js';
-import { type Stretch, scanned } from './scanned.js';
-import { visitStrays } from './strays.js';
+import { FoldedTopic, type Passage, passagesOf, repetitionsAmong } from './expected.js';
+import { Differences, type ReconciliationReport } from './findings.js';
+import { type Ends, eachAtOnce, indexedEnds, paceOf, patiently, readAhead, type Tell } from './pace.js';
+import { type Stretch, scanned, visitStrays } from './scan.js';
 
 export interface ReconcileParts {
   readonly log: EventLog;
@@ -24,7 +21,7 @@ export interface ReconcileParts {
   readonly logger: Logger;
 }
 
-/** Which part of the log to compare, by default all of it, and whether to repair. */
+/** The part of the log to compare, by default all of it, and whether to repair. */
 export interface ReconcileOptions {
   readonly repair?: boolean;
   readonly topic?: Topic;
@@ -36,9 +33,9 @@ export interface ReconcileOptions {
 }
 
 /**
- * Compares the read model with the log, and repairs it where that is asked for, while both go on. Judged is what was
- * indexed when it began. What is expected is what a rebuild would store: so documents that have expired are neither
- * missing nor extra. A second run after a repair finds nothing.
+ * Compares the read model with the log, and repairs it if asked to, while both are in use. It covers everything indexed when
+ * it begins. Expected is what a rebuild would store, so expired documents are neither missing nor extra. A second run after a
+ * repair finds nothing.
  */
 export async function reconcile(
   parts: ReconcileParts,
@@ -65,14 +62,15 @@ class Reconciliation {
   ) {
     this.expiry = new Expiry(parts.retention);
     this.differences = new Differences(options.repair ?? false, parts.logger);
-    // A repair may change what the next passage finds.
+    // A repair may affect the next passage.
     this.atOnce = this.differences.repairs ? 1 : paceOf(parts.model).atOnce;
     this.comparison = new Comparison(parts.model, this.expiry, this.differences, this.atOnce, signal);
   }
 
   async run(): Promise<ReconciliationReport> {
     const { model, logger } = this.parts;
-    const ends = await this.ends();
+    const topics = this.parts.projections.map(({ topic }) => topic);
+    const ends = await indexedEnds(model, topics, this.signal);
     await patiently(this.signal, () => model.refresh());
     const stretches = [...this.stretches(ends)];
     this.total = stretches.reduce((sum, { stretch }) => sum + stretch.to - stretch.from, 0);
@@ -84,15 +82,6 @@ class Reconciliation {
     const report = this.differences.report(this.comparison.compared);
     logger.info({ ...report, items: undefined }, 'the read model was compared with the log');
     return report;
-  }
-
-  /** What is indexed. */
-  private async ends(): Promise<Ends> {
-    const ends = this.parts.projections.map(async ({ topic }) => {
-      const { next } = await patiently(this.signal, () => this.parts.model.progress(topic));
-      return [topic, next] as const;
-    });
-    return Object.fromEntries(await Promise.all(ends));
   }
 
   private *stretches(ends: Ends): Generator<{ projection: Projection; stretch: Stretch; end: number }> {
@@ -109,7 +98,7 @@ class Reconciliation {
     }
   }
 
-  /** A topic whose records stand for themselves. */
+  /** A topic whose records do not depend on earlier ones. */
   private async plain(projection: Projection, stretch: Stretch, end: number): Promise<void> {
     const passages = passagesOf(this.parts.log, projection, stretch, this.signal);
     const read = async (passage: Passage) => {
@@ -125,14 +114,14 @@ class Reconciliation {
     await this.tellMissing(projection, stretch);
   }
 
-  /** Of kinds that the topic has none of. */
+  /** Documents of a kind that the topic does not have. */
   private async unexpected(kind: KindName, stretch: Stretch): Promise<void> {
     for await (const page of scanned(this.parts.model, kind, stretch, this.signal)) {
       for (const document of page) await this.comparison.unexpected(kind, document);
     }
   }
 
-  /** An earlier record of the same Idempotency-Key may lie before the range, or have expired since. */
+  /** An earlier record with the same Idempotency-Key may be before the range, or have expired since. */
   private async tellMissing(projection: Projection, { from }: Stretch): Promise<void> {
     const keyed = this.comparison.absentWrites.filter((write) => write.op === 'create' && write.hash !== undefined);
     const doubtful = keyed.filter((write) => from > 0 || this.expiry.limit(write.kind, write) !== undefined);
@@ -141,7 +130,7 @@ class Reconciliation {
     await this.comparison.tellAbsent((write) => repetitions.has(write));
   }
 
-  /** A topic that is always read from its beginning, because its records mean something only after those before. */
+  /** A topic whose records depend on earlier ones, so that it is always read from its beginning. */
   private async folded(projection: Projection, stretch: Stretch, end: number): Promise<void> {
     const topic = await FoldedTopic.read(this.parts.log, projection, end, this.signal);
     for await (const passage of topic.passages(stretch.from, stretch.to)) {
@@ -152,8 +141,8 @@ class Reconciliation {
   }
 
   /**
-   * Documents may have changed while they were compared. Those are not missing; and one that was written anew from an
-   * older record while the projection applied a newer one gets that one again, until none came meanwhile.
+   * Documents that changed during the comparison are not missing. A repair from an older record may have replaced a newer
+   * write of the projection: those are written again, until no newer one came in the meantime.
    */
   private async catchUp(topic: FoldedTopic, projection: Projection): Promise<void> {
     const newer = await this.newer(topic, projection);
@@ -167,7 +156,7 @@ class Reconciliation {
     }
   }
 
-  /** What came since, and is indexed by now: the last write of each identifier. */
+  /** The last write of each identifier that was indexed since. */
   private async newer(topic: FoldedTopic, projection: Projection): Promise<Map<string, Write>> {
     const newer = new Map<string, Write>();
     const { next } = await patiently(this.signal, () => this.parts.model.progress(projection.topic));
@@ -175,7 +164,7 @@ class Reconciliation {
     return newer;
   }
 
-  /** What belongs nowhere. */
+  /** Documents without a record. */
   private async strays(): Promise<void> {
     if (this.options.to === undefined) await this.visitStrays();
     await this.comparison.tellExtra();

@@ -1,19 +1,18 @@
-import type { OutcomeCode, Position, Write } from '../document.js';
+import { comparePositions, type OutcomeCode, type Position, type Write } from '../document.js';
 import type { KindName } from '../kinds.js';
+import { hasExpired, type Limits } from '../retention.js';
 import { type Action, bulk, type Found, getAll, type Version } from './bulk.js';
 import { type Elasticsearch, ElasticsearchFault } from './client.js';
 import {
   bodyOf,
   documentId,
-  hasExpired,
+  hasMonth,
   homeOf,
   isAt,
-  type Limits,
   type Location,
   placeIn,
   pointerBodyOf,
   type Stored,
-  tellsMonth,
 } from './document.js';
 import { isMonthly, type Names } from './names.js';
 import type { SmileObject } from './smile.js';
@@ -21,17 +20,17 @@ import type { SmileObject } from './smile.js';
 type Create = Write & { readonly op: 'create' };
 type Change = Exclude<Write, Create>;
 
-/** Where and under which limits writes are applied. */
+/** The generation that writes are applied to, and the limits. */
 export interface Target {
   readonly es: Elasticsearch;
   readonly names: Names;
   readonly generation: number;
   limits(kind: KindName, org: string): Limits;
-  /** Throws `GenerationLost` where the generation is not there. */
+  /** Throws `GenerationLost` if the generation does not exist. */
   require(): Promise<unknown>;
 }
 
-/** Others keep changing the same documents: it is better to begin again. */
+/** After this many rounds of conflicts the whole batch is retried. */
 const MOST_ROUNDS = 20;
 
 type Named = Pick<Write, 'kind' | 'org' | 'id'>;
@@ -42,9 +41,9 @@ export function locationOf({ names, generation }: Target, write: Named & Pick<Wr
   return { index, id: documentId(org, id) };
 }
 
-/** Whether only a pointer tells where the document stands. */
+/** Whether a pointer is needed to find the document. */
 export function isKeyed({ kind, id }: Omit<Named, 'org'>): boolean {
-  return isMonthly(kind) && !tellsMonth(id);
+  return isMonthly(kind) && !hasMonth(id);
 }
 
 export function pointerOf({ names, generation }: Target, { org, id }: Omit<Named, 'kind'>): Location {
@@ -56,7 +55,7 @@ export function isExpired(target: Target, write: Create): boolean {
   return hasExpired(write.kind, target.limits(write.kind, write.org), write.fields, write.place.time);
 }
 
-/** Applies writes that are checked, and whose indices are there. Rejects when it is not known of all what became of them. */
+/** Applies checked writes whose indices exist. Rejects if any outcome is unknown. */
 export async function applyWrites(target: Target, writes: readonly Write[]): Promise<OutcomeCode[]> {
   const codes: OutcomeCode[] = writes.map(() => 'applied');
   const entries = writes.map((write, at) => ({ write, at }));
@@ -66,7 +65,7 @@ export async function applyWrites(target: Target, writes: readonly Write[]): Pro
   return codes;
 }
 
-/** A write, and where its code is noted. */
+/** A write, and the index of its code. */
 interface Entry<W extends Write> {
   readonly write: W;
   readonly at: number;
@@ -76,9 +75,9 @@ const isCreate = (entry: Entry<Write>): entry is Entry<Create> => entry.write.op
 const isChange = (entry: Entry<Write>): entry is Entry<Change> => entry.write.op !== 'create';
 
 /**
- * A document whose identifier does not tell where it stands has a pointer, which is created first: it alone decides which
- * of several creations is the first. Where a process died in between, the pointer tells the next delivery of the same
- * creation that it is the one, and the document follows.
+ * A document without a month in its identifier has a pointer, which is created first: it alone decides which of several
+ * creations is the first. If a process dies in between, the next delivery of the same creation finds its pointer, and
+ * creates the document.
  */
 async function applyCreates(target: Target, entries: readonly Entry<Create>[], codes: OutcomeCode[]): Promise<void> {
   const kept = entries.filter(({ write }) => !isExpired(target, write));
@@ -104,7 +103,7 @@ function judge(target: Target, { kind, org, place, hash }: Create, found: Stored
   return found.hash === hash ? 'duplicate' : 'conflict';
 }
 
-/** What stands where a pointer leads, and is not what it leads to, has expired or should not be there. */
+/** A document at the pointer's target with another position has expired or is stray. */
 function judgeDocument(target: Target, write: Create, found: Stored): OutcomeCode | 'replace' {
   if (!isKeyed(write)) return judge(target, write, found);
   return isAt(found, write.place) ? 'applied' : 'replace';
@@ -116,7 +115,7 @@ interface Creation extends Entry<Create> {
   readonly over?: Version;
 }
 
-/** Creates in order; where something stands already, it is judged what that means for the write. */
+/** Creates in order; `judge` decides about a document that exists already. */
 async function createAll(
   { es, names }: Target,
   creations: readonly Creation[],
@@ -136,7 +135,7 @@ function actionOf({ location, document, over }: Creation): Action {
   return over ? { ...location, op: 'put', over, document } : { ...location, op: 'create', document };
 }
 
-/** Notes what is decided, and answers what is to be tried again. */
+/** Notes the decided codes, and returns the creations to retry. */
 async function resolve(
   es: Elasticsearch,
   conflicts: readonly Creation[],
@@ -154,7 +153,7 @@ async function resolve(
     const { write, at, location } = creation;
     const stands = found[index];
     const key = `${location.index}/${location.id}`;
-    // Behind a replacement of the same identifier it is the replacement that this one meets.
+    // After a replacement of the same identifier this creation meets the replacement.
     const code = stands && !replaced.has(key) ? judge(write, stands.stored) : undefined;
     if (code === 'replace' && stands) {
       replaced.add(key);
@@ -166,8 +165,8 @@ async function resolve(
 }
 
 /**
- * The newest place wins. Compared here, not by Elasticsearch's own versions, which could not be set back where a document
- * has to be corrected.
+ * The newest position wins. Compared here, not by Elasticsearch's external versions, which could not be set back to repair a
+ * document.
  */
 async function applyChanges(target: Target, entries: readonly Entry<Change>[], codes: OutcomeCode[]): Promise<void> {
   const { es, names } = target;
@@ -195,7 +194,7 @@ async function applyChanges(target: Target, entries: readonly Entry<Change>[], c
   }
 }
 
-/** What one document's writes come to, in order; undefined when nothing is to be written. */
+/** The effect of one document's writes, in order; undefined if nothing is to be written. */
 function newest(
   changes: readonly Entry<Change>[],
   location: Location,
@@ -205,7 +204,7 @@ function newest(
   let place: Position | undefined = found && placeIn(found.stored);
   let winner: Change | undefined;
   for (const { write, at } of changes) {
-    const order = place ? compare(write.place, place) : 1;
+    const order = place ? comparePositions(write.place, place) : 1;
     codes[at] = order < 0 ? 'stale' : 'applied';
     if (order > 0) [place, winner] = [write.place, write];
   }
@@ -214,11 +213,7 @@ function newest(
   return found ? { ...location, op: 'put', over: found.version, document } : { ...location, op: 'create', document };
 }
 
-function compare(one: Position, other: Position): number {
-  return one.offset - other.offset || one.ordinal - other.ordinal;
-}
-
 function checkRound(round: number): void {
   if (round < MOST_ROUNDS) return;
-  throw new ElasticsearchFault('others keep changing the same documents', 409, 'documents_contended');
+  throw new ElasticsearchFault('other processes keep changing the same documents', 409, 'documents_contended');
 }

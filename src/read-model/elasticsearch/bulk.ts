@@ -3,31 +3,31 @@ import type { Location, Stored } from './document.js';
 import type { Names } from './names.js';
 import { SmileDocuments, type SmileObject } from './smile.js';
 
-/** What a write requires to be there: the document as it was read. */
+/** The version of a document that a write requires. */
 export interface Version {
   readonly seqNo: number;
   readonly primaryTerm: number;
 }
 
 export interface Action extends Location {
-  /** `create` leaves what is there; `put` replaces it, and `remove` removes it, whatever it is or only in that version. */
+  /** `create` keeps an existing document; `put` replaces and `remove` removes it, in any version or only in `over`. */
   readonly op: 'create' | 'put' | 'remove';
   readonly over?: Version;
-  /** Makes the document: when it is sent, so that what waits for its answer holds none. */
+  /** Builds the document when it is sent, so that actions under way hold none. */
   readonly document?: () => SmileObject;
 }
 
-/** `conflict`: something else is there than the action requires. `absent`: there was nothing to remove. */
+/** `conflict`: the stored document is not the required one. `absent`: there was nothing to remove. */
 export type Result = 'done' | 'conflict' | 'absent';
 
-/** Elasticsearch takes 100 MB at once, but works best on a few. */
+/** Elasticsearch accepts 100 MB in a request, but works best with a few. */
 const MOST_BYTES = 8 * 1024 * 1024;
 
 const OPS = { create: 'create', put: 'index', remove: 'delete' } as const;
 
 /**
- * Does the actions in order and answers what became of each. Rejects when one of them was refused for another reason than
- * what is there: then any of them may have been done.
+ * Runs the actions in order and returns the result of each. Rejects if one fails for another reason than a conflict: then any
+ * of them may have taken effect.
  */
 export async function bulk(es: Elasticsearch, names: Names, actions: readonly Action[]): Promise<Result[]> {
   const results: Result[] = [];
@@ -37,7 +37,7 @@ export async function bulk(es: Elasticsearch, names: Names, actions: readonly Ac
     const documents = SmileDocuments.empty();
     const end = addFrom(documents, names, actions, start, index);
     const items = await send(es, path, documents.bytes);
-    // Only now: of a request that failed, parts may still be on their way out.
+    // Not after a failure: parts of the request may still be in transmission.
     documents.reuse();
     for (const [at, action] of actions.slice(start, end).entries()) results.push(resultOf(items[at], action));
     start = end;
@@ -45,13 +45,13 @@ export async function bulk(es: Elasticsearch, names: Names, actions: readonly Ac
   return results;
 }
 
-/** The one that all are of, as nearly always: then no action has to name it. */
+/** The index of all actions, if it is the same, as it is nearly always: then the actions need not name it. */
 function onlyIndex(actions: readonly Action[]): string | undefined {
   const first = actions[0]?.index;
   return actions.every(({ index }) => index === first) ? first : undefined;
 }
 
-/** Adds actions until there are enough for one request; answers the first one left. */
+/** Adds actions until there are enough for one request; returns the index of the next one. */
 function addFrom(
   documents: SmileDocuments,
   names: Names,
@@ -85,7 +85,7 @@ async function send(es: Elasticsearch, path: string, smile: Buffer): Promise<rea
 }
 
 function resultOf(item: Item | undefined, { op, index, id }: Action): Result {
-  const { status, error } = item ?? { status: 0, error: { type: 'no_answer' } };
+  const { status, error } = item ?? { status: 0, error: { type: 'no_response' } };
   if (status === 200 || status === 201) return 'done';
   if (status === 409) return 'conflict';
   if (status === 404 && op === 'remove' && !error) return 'absent';
@@ -109,7 +109,7 @@ interface Got {
   readonly error?: { readonly type: string };
 }
 
-/** Each of the documents as it was last written, searchable or not; undefined for those that are not there. */
+/** Each document as last written, searchable or not; undefined if it does not exist. */
 export async function getAll(
   es: Elasticsearch,
   locations: readonly Location[],

@@ -7,8 +7,8 @@ import { isMonthly, type Names, SINGLE_KINDS } from './names.js';
 import { type Nexts, writeFirstStates } from './state.js';
 
 /**
- * One step of a change of aliases. All steps of a change are done at once or none: `drop` fails where the alias is not on
- * the index, and so is what the whole change depends on.
+ * One step of a change of aliases. The steps of a change take effect together or not at all. `drop` fails if the alias is
+ * not on the index, so the whole change depends on it.
  */
 export type Step =
   | { readonly drop: string; readonly on: string }
@@ -16,13 +16,13 @@ export type Step =
   | { readonly remove: string; readonly on: string }
   | { readonly delete: string };
 
-/** What the cluster says of one generation. */
+/** The state of one generation in the cluster. */
 export interface Entry {
   readonly generation: number;
   readonly isLive: boolean;
   /** Begun, and not promoted. */
   readonly isBuilding: boolean;
-  /** Live, and not to be read yet. */
+  /** Live, but not open for reads yet. */
   readonly isFilling: boolean;
   /** Aliases of the index of its progress. */
   readonly aliases: readonly string[];
@@ -31,9 +31,9 @@ export interface Entry {
 type AliasAnswer = Readonly<Record<string, { readonly aliases: Readonly<Record<string, unknown>> }>>;
 
 /**
- * The generations of a read model, as they stand in the state of the cluster: which there are, which is live, which
- * months they have. The aliases say all that; changes of aliases are atomic and can depend on an alias being there, so
- * that of several processes that want to change the same, one does.
+ * The generations of a read model in the cluster state: which exist, which is live, and which months they have. Aliases
+ * hold all of that. A change of aliases is atomic and can depend on an alias, so of several processes that attempt the
+ * same change, one succeeds.
  */
 export class Catalog {
   constructor(
@@ -44,19 +44,19 @@ export class Catalog {
     private readonly clock: Clock,
   ) {}
 
-  /** Undefined where nothing is live. */
+  /** Undefined if nothing is live. */
   async live(): Promise<Entry | undefined> {
     return entriesIn(this.names, await this.aliasesOf(`/${this.names.liveProgress}/_alias`))[0];
   }
 
-  /** Rejects where there is no live generation, or not this one any more. */
+  /** Rejects if no generation is live, or another than `expected`. */
   async requireLive(expected?: number): Promise<number> {
     const { generation } = (await this.live()) ?? noGeneration();
     if (expected === undefined || generation === expected) return generation;
     throw new ElasticsearchFault('another generation has become the live one', 404, 'generation_replaced');
   }
 
-  /** The live generation. Rejects where there is none, and while it is not to be read yet. */
+  /** The live generation. Rejects if there is none, or it is not open for reads yet. */
   async requireFilled(): Promise<number> {
     const { generation, isFilling } = (await this.live()) ?? noGeneration();
     if (!isFilling) return generation;
@@ -93,15 +93,15 @@ export class Catalog {
     return new Map(own.map(([index, { aliases }]) => [index, Object.keys(aliases)]));
   }
 
-  /** The aliases of an index; undefined where it is not there. */
+  /** The aliases of an index; undefined if it does not exist. */
   async aliasesOn(index: string): Promise<readonly string[] | undefined> {
     const { [index]: found } = await this.aliasesOf(`/${index}/_alias`);
     return found && Object.keys(found.aliases);
   }
 
   /**
-   * Makes an empty generation that is not live. Its number is one that never was, also where everything else is lost.
-   * `goal`: what it must have before it is read, where it is to become live as the first.
+   * Creates an empty generation that is not live. Its number was never used before, even if everything else was lost.
+   * `goal`: what it must contain before reads, if it is to become live empty.
    */
   async create(atLeast: number, goal: Nexts = {}): Promise<number> {
     const known = (await this.entries()).map(({ generation }) => generation);
@@ -121,7 +121,7 @@ export class Catalog {
     return this.createIndex(names.progress(generation), progressIndex(this.identity, this.settings), aliases);
   }
 
-  /** Not while somebody else's index has the name. */
+  /** Returns false if the name is taken. */
   private async createIndex(index: string, made: object, aliases = [this.names.writer(index)]): Promise<boolean> {
     try {
       const body = { ...made, aliases: Object.fromEntries(aliases.map((alias) => [alias, {}])) };
@@ -133,7 +133,7 @@ export class Catalog {
     }
   }
 
-  /** Makes the index of a month, unless it is there. */
+  /** Creates the index of a month, unless it exists. */
   async createMonth(generation: number, month: string): Promise<void> {
     const kind = KIND_NAMES.find(isMonthly);
     if (kind) await this.createIndex(this.names.month(generation, month), documentIndex(kind, this.settings));
@@ -146,35 +146,34 @@ export class Catalog {
   }
 
   /**
-   * Makes a generation live where none is: whether it did. Of several at once one does. With `toBeFilled` it is not read
-   * before it has reached its goal.
+   * Makes a generation live if none is, and returns whether it did; one of several concurrent calls succeeds. With
+   * `toBeFilled` the generation is not open for reads until it reaches its goal.
    */
   async promoteFirst(generation: number, toBeFilled: boolean): Promise<boolean> {
     const index = this.names.progress(generation);
     const closed: Step[] = toBeFilled ? [{ add: this.names.filling, on: index }] : [];
     try {
-      await this.change([{ drop: this.names.building, on: index }, ...closed, ...this.goLive(generation)]);
-      return true;
+      return await this.tryChange([{ drop: this.names.building, on: index }, ...closed, ...this.goLive(generation)]);
     } catch (error) {
-      // Only one index may be the one that is written to under a name: Elasticsearch calls a second an illegal state.
-      if (isMissing(error) || (isFault(error) && error.type.startsWith('illegal_'))) return false;
+      // An alias has at most one write index: Elasticsearch calls a second one an illegal state.
+      if (isFault(error) && error.type.startsWith('illegal_')) return false;
       throw error;
     }
   }
 
-  /** The steps that make an otherwise complete generation live, its months besides. */
+  /** The steps that make a complete generation live, except those of its months. */
   goLive(generation: number): Step[] {
     const { names } = this;
     const progress: Step = { add: names.liveProgress, on: names.progress(generation), only: true };
     return [progress, ...names.fixed(generation).flatMap((index) => this.showing(generation, index))];
   }
 
-  /** The steps after which reads of the live generation see the index. */
+  /** The steps that make the index visible to reads of the live generation. */
   showing(generation: number, index: string): Step[] {
     return this.names.liveAliases(generation, index).map((alias) => ({ add: alias, on: index }));
   }
 
-  /** Steps that change nothing, and fail where the alias is not on the index. */
+  /** Steps that change nothing, and fail if the alias is not on the index. */
   requiring(alias: string, index: string, only?: true): Step[] {
     return [
       { drop: alias, on: index },
@@ -182,31 +181,36 @@ export class Catalog {
     ];
   }
 
-  /** Rejects with a fault of status 404 where an alias or index is missing; then nothing has changed. */
+  /** Rejects with status 404, and no effect, if an alias or index is missing. */
   async change(steps: readonly Step[]): Promise<void> {
     const body = { actions: steps.map(actionOf) };
     await this.es.request('POST', '/_aliases', { body });
   }
 
-  /** Takes from a generation that is not live the chance to become it, and removes it. Whether it was this that did. */
-  async discard(generation: number): Promise<boolean> {
+  /** As `change`; false, and no effect, if an alias or index is missing. */
+  async tryChange(steps: readonly Step[]): Promise<boolean> {
     try {
-      await this.change([{ drop: this.names.building, on: this.names.progress(generation) }]);
+      await this.change(steps);
+      return true;
     } catch (error) {
       if (isMissing(error)) return false;
       throw error;
     }
-    await this.delete(generation);
-    return true;
   }
 
-  /** Removes all indices of a generation at once. It must not be live, nor have the chance to become it. */
+  /** Removes a generation that is being built, unless it became live or was removed. */
+  async discard(generation: number): Promise<void> {
+    const dropped = await this.tryChange([{ drop: this.names.building, on: this.names.progress(generation) }]);
+    if (dropped) await this.delete(generation);
+  }
+
+  /** Removes all indices of a generation at once. It must be neither live nor building. */
   async delete(generation: number): Promise<void> {
     const indices = [...(await this.indices(generation)).keys()];
-    if (indices.length > 0) await this.change(indices.map((index) => ({ delete: index }))).catch(noneIfMissing);
+    if (indices.length > 0) await this.tryChange(indices.map((index) => ({ delete: index })));
   }
 
-  /** Removes all generations before this one but the live one: what nobody finished, and what nobody removed. */
+  /** Removes all earlier generations but the live one: unfinished ones, and replaced ones that were not removed. */
   async deleteLeftovers(before: number): Promise<void> {
     const answer = await this.aliasesOf(`/${this.names.every}/_alias`);
     const found = new Set(Object.keys(answer).flatMap((index) => this.names.generationIn(index) ?? []));
@@ -217,10 +221,10 @@ export class Catalog {
     }
   }
 
-  /** Throws `GenerationLost` where the generation is not there. */
+  /** Throws `GenerationLost` if the generation does not exist. */
   async require(generation: number): Promise<Entry> {
     const entry = await this.entry(generation);
-    if (!entry) throw new GenerationLost(`generation ${generation} of the read model is not there any more`);
+    if (!entry) throw new GenerationLost(`generation ${generation} of the read model no longer exists`);
     return entry;
   }
 
@@ -230,7 +234,7 @@ export class Catalog {
 }
 
 function noGeneration(): never {
-  throw new ElasticsearchFault('the read model is not in Elasticsearch', 503, 'no_generation');
+  throw new ElasticsearchFault('Elasticsearch has no read model', 503, 'no_generation');
 }
 
 function entriesIn(names: Names, answer: AliasAnswer): Entry[] {

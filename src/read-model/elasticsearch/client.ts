@@ -1,26 +1,24 @@
 import { Client } from '@elastic/elasticsearch';
-import { ControlError } from '../../contract/errors.js';
-import { untilDone } from '../../platform/retry.js';
 
 export interface ElasticsearchConnection {
   readonly nodes: readonly string[];
   readonly auth?: { readonly username: string; readonly password: string } | { readonly apiKey: string } | undefined;
-  /** Whose certificates to trust with https, in PEM, where it is not the system's authorities. */
+  /** Certificates to trust with https, in PEM, instead of the system's authorities. */
   readonly ca?: string | undefined;
 }
 
 /**
- * Elasticsearch did not do what it was asked. Holds no document and no credentials, so it may be logged: the reasons that
- * Elasticsearch gives for a request it finds wrong quote what was in it, and are left out.
+ * A request to Elasticsearch failed. Contains no document and no credentials, so it may be logged: Elasticsearch's reasons
+ * for rejecting a request quote its content, and are left out.
  */
 export class ElasticsearchFault extends Error {
   override readonly name = 'ElasticsearchFault';
 
   constructor(
     message: string,
-    /** Of the answer; 0 when there was none, so that nobody knows whether it was done. */
+    /** Of the response; 0 if there was none, so that the outcome is unknown. */
     readonly status: number,
-    /** As Elasticsearch names it, or as the client does. */
+    /** The name that Elasticsearch or its client gives to the fault. */
     readonly type: string,
   ) {
     super(message);
@@ -29,9 +27,9 @@ export class ElasticsearchFault extends Error {
 
 export interface Request {
   readonly body?: object;
-  /** In place of a body: lines of JSON, the last one ended too. */
+  /** In place of a body: lines of JSON, each with its line end. */
   readonly lines?: string;
-  /** In place of a body: documents in SMILE, each of them ended. */
+  /** In place of a body: documents in SMILE, each with its end mark. */
   readonly smile?: Buffer;
   readonly query?: Readonly<Record<string, string | number | boolean>>;
   readonly timeoutMs?: number;
@@ -42,7 +40,7 @@ const TIMEOUT_MS = 30_000;
 
 const SMILE = { 'content-type': 'application/smile', accept: 'application/json' };
 
-/** What is sent and received is never logged, and an error says nothing of it. */
+/** Requests and responses are never logged, and no error contains them. */
 export class Elasticsearch {
   private readonly client: Client;
 
@@ -50,7 +48,7 @@ export class Elasticsearch {
     this.client = new Client({
       nodes: [...nodes],
       name: 'control-service',
-      // Who calls knows better whether to try again, and when.
+      // Callers decide whether to retry, and when.
       maxRetries: 0,
       requestTimeout: TIMEOUT_MS,
       compression: false,
@@ -59,7 +57,7 @@ export class Elasticsearch {
     });
   }
 
-  /** Rejects with an `ElasticsearchFault` when the answer is not one of success. */
+  /** Rejects with an `ElasticsearchFault` unless the response reports success. */
   async request<Answer>(
     method: 'GET' | 'POST' | 'PUT' | 'DELETE',
     path: string,
@@ -88,7 +86,7 @@ export class Elasticsearch {
   }
 }
 
-/** Without identifiers of documents: they are the users'. */
+/** Without identifiers of documents, which belong to users. */
 function place(path: string): string {
   return path.replace(/\/_(doc|create)\/.*$/, '/_$1');
 }
@@ -100,7 +98,7 @@ interface ClientError {
   readonly body?: { readonly error?: { readonly type?: string; readonly reason?: string } | string };
 }
 
-/** The client's errors hold the request, its headers and its body: only what is known to be harmless is taken over. */
+/** The client's errors contain the request with headers and body: only harmless parts are copied. */
 function faultOf(error: unknown, what: string): ElasticsearchFault {
   const { name, message, statusCode, body } = error as ClientError;
   if (name === 'ResponseError' && statusCode !== undefined) return answerFault(statusCode, body?.error, what);
@@ -124,7 +122,7 @@ function answerFault(
   return new ElasticsearchFault(`Elasticsearch answered ${status} ${type} to ${what}${why}`, status, type);
 }
 
-/** Without the port that happened to be used, so that the same fault says the same. */
+/** Without the local port, so that the same fault has the same message. */
 function firstLine(text: string): string {
   return text.split(/\n| - Local:/, 1)[0] ?? '';
 }
@@ -133,55 +131,15 @@ export function isFault(error: unknown): error is ElasticsearchFault {
   return (error as Error | undefined)?.name === 'ElasticsearchFault';
 }
 
-/** Whether the answer was that the index, alias or document is not there. */
+/** Whether the index, alias or document does not exist. */
 export function isMissing(error: unknown): error is ElasticsearchFault {
   return isFault(error) && error.status === 404;
 }
 
-/** Whether the answer was that another write came first. */
+/** Whether another write came first. */
 export function isConflict(error: unknown): error is ElasticsearchFault {
   return isFault(error) && error.status === 409;
 }
 
-/** The type of the fault that says that a read model does not have everything yet. */
+/** The type of the fault of an incomplete read model. */
 export const FILLING = 'generation_filling';
-
-/** How long a read waits for a shard that is just starting: that of a new month, or one that moves to another node. */
-const SHARD_PATIENCE = { first: 50, most: 800, attempts: 6 };
-
-/**
- * Runs a read, and again where it failed because the generation that it began with was removed meanwhile, or because a
- * shard is just starting. What then fails because Elasticsearch is not there or does not get through is told apart from a fault of the program.
- */
-export async function steadyRead<Answer>(read: () => Promise<Answer>): Promise<Answer> {
-  try {
-    return await read().catch((error) => (mayBeSwapped(error) ? readWhenStarted(read) : Promise.reject(error)));
-  } catch (error) {
-    if (!isFault(error) || (error.status === 400 && error.type !== 'index_closed_exception')) throw error;
-    const why = error.type === FILLING ? ': it is being filled from the log' : '';
-    throw new ControlError(
-      'read_model_unavailable',
-      `the read model cannot be read at the moment${why}`,
-      {},
-      { cause: error },
-    );
-  }
-}
-
-async function readWhenStarted<Answer>(read: () => Promise<Answer>): Promise<Answer> {
-  const refuseOthers = (error: unknown) => {
-    if (!isStarting(error)) throw error;
-  };
-  // Nothing aborts it, so there is an answer.
-  return (await untilDone(undefined, read, refuseOthers, SHARD_PATIENCE)) as Answer;
-}
-
-function isStarting(error: unknown): boolean {
-  return isFault(error) && error.status === 503 && STARTING.includes(error.type);
-}
-
-const STARTING = ['search_phase_execution_exception', 'no_shard_available_action_exception'];
-
-function mayBeSwapped(error: unknown): boolean {
-  return isFault(error) && (error.status === 404 || error.status >= 500);
-}

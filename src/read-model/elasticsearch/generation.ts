@@ -1,6 +1,6 @@
 import type { Offsets, Topic } from '../../event-log/event-log.js';
 import type { Clock } from '../../platform/clock.js';
-import type { Outcome, StoredDocument, Write } from '../document.js';
+import { checkWrite, type Outcome, type StoredDocument, type Write } from '../document.js';
 import type { KindName } from '../kinds.js';
 import {
   type Generation,
@@ -11,18 +11,17 @@ import {
   type StrayPage,
   type StrayRange,
 } from '../read-model.js';
+import { type Limits, limitsOf } from '../retention.js';
+import type { Points } from '../search.js';
 import { applyWrites, type Target } from './apply.js';
 import { isMissing } from './client.js';
-import { checkWrite, homeOf, type Limits, locationIn, monthOf } from './document.js';
-import { MonthDropper } from './drop.js';
-import { Months } from './months.js';
+import { homeOf, locationIn, monthOf } from './document.js';
+import { MonthDropper, Months } from './months.js';
 import { isMonthly } from './names.js';
 import { ProgressKeeper } from './progress.js';
-import { overwriteDocument, removeDocument } from './repair.js';
-import { findStrays, scanRange } from './scan.js';
-import { limitsOf, type Reader } from './search.js';
-import { appliedBounds, Searchable } from './searchable.js';
-import type { Bounds } from './state.js';
+import { type Reader } from './reader.js';
+import { findStrays, overwriteDocument, removeDocument, scanRange } from './repair.js';
+import { appliedPoints, Searchable } from './searchable.js';
 import { sweepDocuments } from './sweep.js';
 
 /** One generation, live or not, as one process writes to it. */
@@ -30,7 +29,7 @@ export class ElasticsearchGeneration implements Generation {
   private readonly keeper: ProgressKeeper;
   private readonly months: Months;
   private readonly searchable: Searchable;
-  /** Whether it was sealed when it was last written to. */
+  /** Whether the last write met a seal. */
   private isSealed = false;
   private hasEnded = false;
 
@@ -46,23 +45,23 @@ export class ElasticsearchGeneration implements Generation {
     this.searchable = new Searchable(es, catalog, this.keeper, number);
   }
 
-  /** Takes nothing any more: it has become the live one, where others write too, or is to be removed. */
+  /** Refuses writes from now on: the generation became live, where others write too, or is to be removed. */
   end(): void {
     this.hasEnded = true;
   }
 
   async apply(topic: Topic, writes: readonly Write[], progress: Offsets, from?: Offsets): Promise<Outcome[]> {
-    if (this.hasEnded) throw new GenerationLost(`generation ${this.number} takes nothing here any more`);
+    if (this.hasEnded) throw new GenerationLost(`generation ${this.number} is no longer written by this process`);
     for (const write of writes) checkWrite(write);
     try {
-      // The documents of a batch that is tried again and again need not be sent each time.
+      // While sealed, retries of a batch do not send its documents each time.
       if (this.isSealed) await this.keeper.requireOpen();
       const indices = indicesOf(writes);
       const codes = await this.write(indices, (target) => applyWrites(target, writes));
-      // Where somebody else carried a partition before, what he applied may not be searchable yet.
+      // Another process may have carried a partition before, and its writes may not be searchable yet.
       this.searchable.addOthers(await this.keeper.advance(topic, progress, from));
       this.isSealed = false;
-      this.noteApplied(indices, appliedBounds(topic, writes, progress));
+      this.noteApplied(indices, appliedPoints(topic, writes, progress));
       return writes.map(({ id }, at) => ({ code: codes[at] ?? 'applied', id }));
     } catch (error) {
       if (error instanceof GenerationSealed) this.isSealed = true;
@@ -88,7 +87,7 @@ export class ElasticsearchGeneration implements Generation {
     const now = this.clock.now();
     const removed = await sweepDocuments(this.target(), retention, signal);
     for (const index of removed.keys()) this.searchable.add(index);
-    // Which months are empty shows only now.
+    // Only then do the statistics show which months are empty.
     if (removed.size > 0) await this.refresh();
     if (!signal.aborted) await new MonthDropper(es, catalog, this.number).dropEmpty(monthOf(now), now);
     return removed.values().reduce((sum, count) => sum + count, 0);
@@ -106,7 +105,7 @@ export class ElasticsearchGeneration implements Generation {
     checkWrite(write);
     const indices = indicesOf([write]);
     await this.write(indices, (target) => overwriteDocument(target, write));
-    this.noteApplied(indices, appliedBounds(write.place.topic, [write], {}));
+    this.noteApplied(indices, appliedPoints(write.place.topic, [write], {}));
   }
 
   async remove(kind: KindName, document: StoredDocument): Promise<void> {
@@ -114,7 +113,7 @@ export class ElasticsearchGeneration implements Generation {
     this.searchable.add(locationIn(document.location).index);
   }
 
-  /** Does the work once the indices are there; again where one of them was dropped meanwhile. */
+  /** Does the work once the indices exist, and repeats it if one of them was dropped meanwhile. */
   private async write<Result>({ months }: Indices, work: (target: Target) => Promise<Result>): Promise<Result> {
     const attempt = async () => {
       await this.months.ensure(months);
@@ -130,14 +129,14 @@ export class ElasticsearchGeneration implements Generation {
     }
   }
 
-  private noteApplied({ months, kinds }: Indices, bounds: Bounds): void {
+  private noteApplied({ months, kinds }: Indices, points: Points): void {
     const { names } = this.reader.catalog;
     for (const month of months) this.searchable.add(names.month(this.number, month));
     for (const kind of kinds) this.searchable.add(names.kind(this.number, kind));
-    this.searchable.raise(bounds);
+    this.searchable.raise(points);
   }
 
-  /** What has expired is asked once for all that is done with it. */
+  /** Asks for the limits of each organization once. */
   private target(): Target {
     const { es, catalog } = this.reader;
     const known = new Map<string, Limits>();
@@ -148,7 +147,7 @@ export class ElasticsearchGeneration implements Generation {
       require: () => catalog.require(this.number),
       limits: (kind, org) => {
         const key = `${kind}/${org}`;
-        const limits = known.get(key) ?? limitsOf(this.reader, kind, org);
+        const limits = known.get(key) ?? limitsOf(this.reader.retention, kind, org);
         known.set(key, limits);
         return limits;
       },
@@ -156,7 +155,7 @@ export class ElasticsearchGeneration implements Generation {
   }
 }
 
-/** Where writes go: to months, and to the indices of kinds that have one. */
+/** The indices that writes go to: those of months, and of kinds that are not monthly. */
 interface Indices {
   readonly months: ReadonlySet<string>;
   readonly kinds: ReadonlySet<KindName>;

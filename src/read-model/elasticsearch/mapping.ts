@@ -1,17 +1,18 @@
-import { classFields } from '../expiry-class.js';
-import { KIND_NAMES, KINDS, KINDS_VERSION, type Kind, type KindName } from '../kinds.js';
+import { StoreUnusable } from '../../platform/store-unusable.js';
+import { canServe, KIND_NAMES, KINDS, KINDS_VERSION, type Kind, type KindName } from '../kinds.js';
+import { classFields } from '../retention.js';
 import { isMonthly } from './names.js';
 
-/** Changes when the layout here or that of the documents does, or the kinds do; then a new generation must be filled. */
+/** Changes when the layout of indices or documents, or the kinds change; then a new generation must be filled. */
 export const MAPPING_VERSION = `1.${KINDS_VERSION}`;
 
-/** The version of the kinds that a read model of this layout was made with; undefined for another layout. */
+/** The version of the kinds in the version of a read model; undefined for another layout. */
 export function kindsIn(version: string | undefined): number | undefined {
   const [, kinds] = /^1\.(\d+)$/.exec(version ?? '') ?? [];
   return kinds === undefined ? undefined : Number(kinds);
 }
 
-/** From what a generation was made; kept with the index of its progress. */
+/** What a generation was made from; stored with the index of its progress. */
 export interface Identity {
   readonly logId: string;
   readonly version: string;
@@ -23,12 +24,12 @@ export interface IndexSettings {
   readonly replicas: number;
 }
 
-/** The deepest that a page by number reaches, and one more to know whether there is more. */
+/** The last document of the deepest page by offset, and one more to know whether there is more. */
 const RESULT_WINDOW = 10_000 + 1_000 + 1;
 
 /**
- * Longer strings are kept, but not found: a term of more than 32,766 bytes would be refused together with its document,
- * and so many characters never are longer.
+ * Longer strings are stored, but not indexed: Elasticsearch refuses a document with a term of more than 32,766 bytes, which
+ * this many characters never exceed.
  */
 export const LONGEST_TERM = 8_191;
 
@@ -36,10 +37,10 @@ const KEYWORD = { type: 'keyword', doc_values: false, ignore_above: LONGEST_TERM
 const SORTED_KEYWORD = { type: 'keyword', ignore_above: LONGEST_TERM };
 
 /**
- * What an index of documents is created with. Only what is looked for is indexed, and only what is sorted or counted by
- * has doc values; the rest is kept and never looked at, so that no document can be refused for what is in it.
+ * The settings and mappings of an index of documents. Only fields that queries use are indexed, and only those that sort or
+ * count have doc values. The rest is stored and never parsed, so no document is refused for its content.
  *
- * Elasticsearch refreshes nothing by itself: what is searchable is told to others, and so must be decided by who tells.
+ * Elasticsearch does not refresh by itself: whoever announces what is searchable must control the refresh.
  */
 export function documentIndex(kind: KindName, { shards, replicas }: IndexSettings): object {
   return {
@@ -73,7 +74,7 @@ function fieldsOf(kind: Kind): object {
   return { fields: { properties: Object.fromEntries(fields) } };
 }
 
-/** Pointers are read by their identifier; only a sweep looks for those of what has expired. */
+/** Pointers are read by their identifier; only the sweep searches for those of expired documents. */
 export function keysIndex({ replicas }: IndexSettings): object {
   const fields = Object.fromEntries(KIND_NAMES.flatMap(classFields).map((field) => [field, KEYWORD]));
   return {
@@ -95,4 +96,21 @@ export function progressIndex(identity: Identity, { replicas }: IndexSettings): 
     settings: { number_of_shards: 1, number_of_replicas: replicas, refresh_interval: '-1' },
     mappings: { dynamic: false, _meta: identity },
   };
+}
+
+/** Whether a generation can serve: it was made from this log, by this version or by one that differs only in fields. */
+export function isUsable(found: Partial<Identity>, own: Identity): boolean {
+  return found.logId === own.logId && canServe(kindsIn(found.version) ?? 0);
+}
+
+/** Why a generation cannot serve, and what to do. */
+export function unusable(indexPrefix: string, found: Partial<Identity>, own: Identity): StoreUnusable {
+  const why =
+    found.logId === own.logId
+      ? `has the layout ${found.version} of another version of the program, not ${own.version}`
+      : `was filled from the log ${found.logId}, not from ${own.logId}`;
+  return new StoreUnusable(
+    `Elasticsearch, indices ${indexPrefix}*: the read model ${why}. ` +
+      'Fill a new one beside it and put it in its place with `svc rebuild`, or name another CONTROL_ELASTICSEARCH_INDEX_PREFIX',
+  );
 }

@@ -1,6 +1,6 @@
 import { KIND_NAMES, KINDS, type KindName } from '../kinds.js';
 
-/** Documents of these kinds are many and only ever created: they have an index a month, the others one for all. */
+/** Kinds with many documents, which are only created: one index a month. The other kinds have one index. */
 export function isMonthly(kind: KindName): boolean {
   return KINDS[kind].received;
 }
@@ -8,18 +8,18 @@ export function isMonthly(kind: KindName): boolean {
 export const SINGLE_KINDS: readonly KindName[] = KIND_NAMES.filter((kind) => !isMonthly(kind));
 
 /**
- * The names of all indices and aliases, made from the operator's prefix, kinds, generation numbers and months alone.
+ * The names of all indices and aliases, made only from the operator's prefix, kinds, generation numbers and months.
  *
- * Every index holds the number of its generation in its name, and what it holds is written through an alias of its own:
- * Elasticsearch is told to require an alias, so it never makes up an index where the real one is gone. Reads go through
- * the aliases of the live generation, which have the same names for ever.
+ * Each index has the number of its generation in its name, and is written through an alias of its own. Requests require an
+ * alias, so Elasticsearch never creates an index in place of a missing one. Reads use the aliases of the live generation,
+ * whose names never change.
  */
 export class Names {
   private last = { generation: 0, month: '', name: '' };
 
   constructor(private readonly prefix: string) {}
 
-  /** How far the log is in a generation; says whether it is live. */
+  /** The progress of a generation; its aliases show whether it is live. */
   progress(generation: number): string {
     return `${this.prefix}progress-${generation}`;
   }
@@ -29,14 +29,14 @@ export class Names {
   }
 
   month(generation: number, month: string): string {
-    // Documents of one month follow each other.
+    // Consecutive documents are mostly of one month.
     if (month !== this.last.month || generation !== this.last.generation) {
       this.last = { generation, month, name: `${this.prefix}audit-events-${generation}-${month}` };
     }
     return this.last.name;
   }
 
-  /** Where the events stand whose identifiers do not say so. */
+  /** Pointers to events without a month in their identifiers. */
   keys(generation: number): string {
     return `${this.prefix}audit-keys-${generation}`;
   }
@@ -45,7 +45,7 @@ export class Names {
     return `${this.prefix}${kind}-${generation}`;
   }
 
-  /** Everything of the generation but its months and its progress. */
+  /** All indices of the generation but its months and its progress. */
   fixed(generation: number): readonly string[] {
     return [this.keys(generation), ...SINGLE_KINDS.map((kind) => this.kind(generation, kind))];
   }
@@ -55,7 +55,7 @@ export class Names {
     return isMonthly(kind) ? this.months(generation) : this.kind(generation, kind);
   }
 
-  /** Pattern of all indices of all generations. It may match more: `generationIn` knows. */
+  /** Pattern of all indices of all generations. It may match others too: check with `generationIn`. */
   get every(): string {
     return `${this.prefix}*`;
   }
@@ -64,15 +64,12 @@ export class Names {
     return `${this.prefix}progress-*`;
   }
 
-  /** Pattern of all indices of a generation. It may match more, too. */
+  /** Pattern of all indices of a generation. It may match others too. */
   everyOf(generation: number): string {
     return `${this.prefix}*-${generation}*`;
   }
 
-  /**
-   * To which generation an index belongs; undefined for what is not this service's. The prefix of another service may
-   * begin with this one's.
-   */
+  /** The generation of an index; undefined if it is not this service's. Another service's prefix may begin with this one's. */
   generationIn(index: string): number | undefined {
     const [, single, monthly] =
       /^(?:audit-keys|[a-z]+)-(\d{1,15})$|^audit-events-(\d{1,15})-\d{4,5}\.\d{2}$/.exec(this.rest(index, '') ?? '') ??
@@ -86,38 +83,38 @@ export class Names {
     return month !== undefined && /^\d{4,5}\.\d{2}$/.test(month) ? month : undefined;
   }
 
-  /** An index is written through this. For progress: while it is not sealed. */
+  /** The write alias of an index. Of the progress: removed while the generation is sealed. */
   writer(index: string): string {
     return `${this.prefix}write-${index.slice(this.prefix.length)}`;
   }
 
-  /** Progress is written through this, sealed or not. */
+  /** The progress is written through this alias, sealed or not. */
   keeper(generation: number): string {
     return `${this.prefix}keep-${generation}`;
   }
 
-  /** On the progress index of a generation that is not live yet. */
+  /** On the progress index of a generation that is being built. */
   get building(): string {
     return `${this.prefix}building`;
   }
 
-  /** On the progress index of a live generation that does not have everything yet which the log had when it was made. */
+  /** On the progress index of a live generation that lacks records that the log had when it was created. */
   get filling(): string {
     return `${this.prefix}filling`;
   }
 
-  /** On the progress index while its generation is sealed, in place of the writer. */
+  /** On the progress index while its generation is sealed, in place of the write alias. */
   seal(generation: number, until: number, token: string): string {
     return `${this.prefix}sealed-${generation}-${until}-${token}`;
   }
 
-  /** Until when an alias seals a generation. */
+  /** When the seal of an alias lapses; undefined for another alias. */
   sealedUntil(generation: number, alias: string): number | undefined {
     const seal = this.rest(alias, `sealed-${generation}-`);
     return seal === undefined ? undefined : Number(seal.split('-', 1)[0]);
   }
 
-  /** On the progress index while somebody drops a month. */
+  /** On the progress index while a process drops a month. */
   claim(generation: number, month: string, at: number, token: string): string {
     return `${this.prefix}dropping-${generation}-${month}-${at}-${token}`;
   }
@@ -147,7 +144,7 @@ export class Names {
     return isMonthly(kind) ? this.liveEvents : `${this.prefix}${kind}`;
   }
 
-  /** The aliases under which an index is read while its generation is live. */
+  /** The aliases through which an index is read while its generation is live. */
   liveAliases(generation: number, index: string): readonly string[] {
     const month = this.monthOf(generation, index);
     return month === undefined ? [this.liveAlias(generation, index)] : [this.liveMonth(month), this.liveEvents];

@@ -11,16 +11,16 @@ import { type Nexts, nextsOf, readState, writeState } from './state.js';
 const MOST_ATTEMPTS = 50;
 
 /**
- * Who writes again at once leaves no moment to the others, who have to read first what he wrote: so long everyone who met
- * others lets them go before, up to so long a time.
+ * A process that writes again at once starves the others, who must read its write first. For `CONTENDED_MS` after a
+ * conflict every process waits up to `YIELD_MS` before it writes.
  */
 const CONTENDED_MS = 1_000;
 const YIELD_MS = 10;
 
 /**
- * How far the log is in one generation: one document for all partitions, which every writer replaces only in the version
- * that it has read. So progress never goes backward and never skips, nobody writes to what was set back or made anew
- * without noticing, and a seal that writes the document once has the last word over every write under way.
+ * How far the log is applied to one generation: one document for all partitions, written by compare-and-swap. So progress
+ * never goes backward and never skips, every writer notices a generation that was set back or created again, and a seal
+ * that writes the document once defeats every write under way.
  */
 export class ProgressKeeper {
   private known: Stored | undefined;
@@ -35,7 +35,7 @@ export class ProgressKeeper {
     private readonly clock: Clock,
   ) {}
 
-  /** What is stored. Throws `GenerationLost` where that is less than what this process knows of. */
+  /** What is stored. Throws `GenerationLost` if that is less than this process has seen. */
   async read(): Promise<Nexts> {
     const expected = this.known;
     const found = await this.stored();
@@ -44,22 +44,21 @@ export class ProgressKeeper {
         throw new GenerationLost(`generation ${this.generation} of the read model was set back`);
       }
     }
-    // A write that ended meanwhile knows better.
+    // A write that ended meanwhile is newer.
     if (this.known === expected) this.known = found;
     return found.value;
   }
 
   /**
-   * Resolves when what is stored is at least this, with what these partitions stood at before. Throws `GenerationLost`
-   * where the generation is gone, was set back, or does not stand at `from` yet; `GenerationSealed` while nothing may be
-   * written to it.
+   * Resolves when at least `next` is stored, with the earlier progress of these partitions. Throws `GenerationLost` if the
+   * generation is gone, was set back, or is behind `from`, and `GenerationSealed` while it is sealed.
    */
   async advance(topic: Topic, next: Offsets, from: Offsets = {}): Promise<Nexts> {
     const one = { next: nextsOf(topic, next), from: nextsOf(topic, from) };
     this.queue.push(one);
     const before = await this.write();
     if (!isReached(one.from, before)) {
-      throw new GenerationLost(`generation ${this.generation} of the read model is not as far as it was`);
+      throw new GenerationLost(`generation ${this.generation} of the read model is behind its earlier progress`);
     }
     return Object.fromEntries(Object.keys(one.next).map((partition) => [partition, before[partition] ?? 0]));
   }
@@ -86,16 +85,20 @@ export class ProgressKeeper {
       if (wanted === value) await this.requireOpen();
       if (wanted === value || (await this.replace(wanted, version))) return value;
     }
-    throw new ElasticsearchFault('others kept writing the progress of the read model', 409, 'progress_contended');
+    throw new ElasticsearchFault(
+      'other processes kept writing the progress of the read model',
+      409,
+      'progress_contended',
+    );
   }
 
-  /** What is known to be stored; where that is not as far as somebody says, others may have written since. */
+  /** What is known to be stored, read again if a caller expects more: other processes may have written since. */
   private async thatReaches(queued: readonly Advance[]): Promise<Stored> {
     const { known } = this;
     return known && queued.every(({ from }) => isReached(from, known.value)) ? known : this.stored();
   }
 
-  /** Whether it was written; where it was not, what is known now is what is there. */
+  /** Whether it was written; if not, `known` is what is stored now. */
   private async replace(value: Nexts, over: Version): Promise<boolean> {
     const { names } = this.catalog;
     try {
@@ -117,24 +120,24 @@ export class ProgressKeeper {
       return await readState(this.es, names.progress(this.generation), 'progress');
     } catch (error) {
       if (!isMissing(error)) throw error;
-      throw new GenerationLost(`generation ${this.generation} of the read model is not there any more`);
+      throw new GenerationLost(`generation ${this.generation} of the read model no longer exists`);
     }
   }
 
-  /** The alias for writing is not there: throws why, or sees to it that it is there again. */
+  /** The write alias is missing: throws the reason, or restores the alias if the seal has lapsed. */
   private async explain(): Promise<void> {
     const { names } = this.catalog;
     const index = names.progress(this.generation);
     const { aliases, isLive } = await this.catalog.require(this.generation);
     if (aliases.includes(names.writer(index))) return;
     const seals = aliases.filter((alias) => names.sealedUntil(this.generation, alias) !== undefined);
-    if (!isLive || seals.length === 0) throw new GenerationLost(`generation ${this.generation} is live no more`);
+    if (!isLive || seals.length === 0) throw new GenerationLost(`generation ${this.generation} is no longer live`);
     if (seals.some((seal) => (names.sealedUntil(this.generation, seal) ?? 0) > this.clock.now())) {
       throw new GenerationSealed(`generation ${this.generation} of the read model is about to be replaced`);
     }
     const lapse = [...seals.map((drop) => ({ drop, on: index })), { add: names.writer(index), on: index }];
-    // Where a seal is gone already somebody else was first: the next attempt shows with what end.
-    await this.catalog.change(lapse).catch((error) => (isMissing(error) ? undefined : Promise.reject(error)));
+    // No effect if another process was first: the next attempt shows what it did.
+    await this.catalog.tryChange(lapse);
   }
 }
 
@@ -145,7 +148,7 @@ interface Stored {
 
 interface Advance {
   readonly next: Nexts;
-  /** Where these partitions must stand at least. */
+  /** The least progress of these partitions. */
   readonly from: Nexts;
 }
 
@@ -153,7 +156,7 @@ function isReached(from: Nexts, stored: Nexts): boolean {
   return Object.entries(from).every(([partition, offset]) => (stored[partition] ?? 0) >= offset);
 }
 
-/** The one itself where the other has nothing later. */
+/** Returns `one` itself if `next` has nothing later. */
 function later(one: Nexts, { next }: Advance): Nexts {
   const ahead = Object.entries(next).filter(([partition, next]) => (one[partition] ?? -1) < next);
   return ahead.length === 0 ? one : { ...one, ...Object.fromEntries(ahead) };

@@ -3,32 +3,20 @@ import { ControlError } from '../../contract/errors.js';
 import { type Offsets, type Topic } from '../../event-log/event-log.js';
 import { type Clock, systemClock } from '../../platform/clock.js';
 import { StoreUnusable } from '../../platform/store-unusable.js';
-import type { Document, Outcome, StoredDocument, Write } from '../document.js';
-import { isAdded, KINDS_VERSION, type KindName, neededBy } from '../kinds.js';
-import {
-  GenerationLost,
-  KEEP_ALL,
-  type NextGeneration,
-  type Progress,
-  type ReadModel,
-  type Retention,
-  type ScanRange,
-  type StrayPage,
-  type StrayRange,
-} from '../read-model.js';
-import type { Filter, LastPage, LastQuery, Page, SearchQuery } from '../search.js';
+import { isAdded, KINDS_VERSION, neededBy } from '../kinds.js';
+import { GenerationLost, type NextGeneration, type Progress, type ReadModel } from '../read-model.js';
+import { KEEP_ALL, type Retention } from '../retention.js';
+import { checkLast, checkSearch, type Filter } from '../search.js';
 import { Catalog } from './catalog.js';
-import { Elasticsearch, type ElasticsearchConnection, ElasticsearchFault, isFault, steadyRead } from './client.js';
+import { Elasticsearch, type ElasticsearchConnection, ElasticsearchFault, isFault } from './client.js';
 import { ElasticsearchGeneration } from './generation.js';
-import { isUsable, unusable } from './identity.js';
-import { type Identity, kindsIn, MAPPING_VERSION } from './mapping.js';
+import { type Identity, isUsable, kindsIn, MAPPING_VERSION, unusable } from './mapping.js';
 import { Names } from './names.js';
-import { Succession } from './next.js';
-import { checkBounds } from './query.js';
+import { type Reader, Served, steadyRead } from './reader.js';
 import { lastReceived, searchReceived } from './received.js';
-import { countByValue, getDocument, type Reader, searchByField } from './search.js';
-import { Served } from './served.js';
+import { countByValue, getDocument, searchByField } from './search.js';
 import { type Nexts, nextsOf } from './state.js';
+import { Succession } from './succession.js';
 
 export interface ElasticsearchReadModelOptions extends ElasticsearchConnection {
   /** The name of every index and alias begins with it, so that several services can share a cluster. */
@@ -36,7 +24,7 @@ export interface ElasticsearchReadModelOptions extends ElasticsearchConnection {
   /** The log that the documents come from. */
   readonly logId: string;
   /**
-   * How far that log is. A read model that is made anew, because there is none, is not read before it has come so far.
+   * Where that log ends. A read model that is created because there is none is read only once it has come this far.
    * Absent: it is read at once.
    */
   readonly head?: (topic: Topic) => Promise<Offsets>;
@@ -45,7 +33,7 @@ export interface ElasticsearchReadModelOptions extends ElasticsearchConnection {
   readonly shards?: number;
   readonly replicas?: number;
   /**
-   * Opens also where the live generation cannot be used because it was made from another log or by another version: then
+   * Also opens if the live generation is unusable because it was made from another log or by another version: then
    * everything but `begin` and `close` throws `StoreUnusable`, until a generation begun here is promoted.
    */
   readonly forRebuild?: boolean;
@@ -53,7 +41,7 @@ export interface ElasticsearchReadModelOptions extends ElasticsearchConnection {
   readonly clock?: Clock;
 }
 
-/** Whoever waits for Elasticsearch tries again soon, and wants to know why not yet. */
+/** Callers retry soon, and report why Elasticsearch is not available yet. */
 const OPEN_MS = 5_000;
 
 const MOST_ATTEMPTS = 20;
@@ -65,13 +53,13 @@ const DEFAULTS = { indexPrefix: 'control-', shards: 1, replicas: 1, retention: K
 
 /** The read model in Elasticsearch, shared by any number of processes. */
 export class ElasticsearchReadModel implements ReadModel {
-  /** A refresh makes a segment of every index that was written to: cheap ten times a second, not a thousand. */
+  /** A refresh creates a segment in every index written to: cheap ten times a second, not a thousand times. */
   static readonly refreshMs = { waited: 100, idle: 1_000 };
   readonly refreshMs = ElasticsearchReadModel.refreshMs;
 
   /**
-   * Rejects soon with a `ControlError` where Elasticsearch is not there yet, or does not let it in. Throws `StoreUnusable`
-   * where what is live cannot be used.
+   * Rejects soon with a `ControlError` if Elasticsearch is unreachable or refuses the credentials. Throws `StoreUnusable` if
+   * the live generation cannot be used.
    */
   static async open(options: ElasticsearchReadModelOptions): Promise<ElasticsearchReadModel> {
     const { logId, shards, replicas, indexPrefix, retention, clock } = { ...DEFAULTS, ...options };
@@ -91,7 +79,7 @@ export class ElasticsearchReadModel implements ReadModel {
   }
 
   private current: ElasticsearchGeneration | undefined;
-  /** The version of the kinds that the live generation was made with, when this process last looked. */
+  /** The version of the kinds of the live generation, when this process last looked it up. */
   private kinds = KINDS_VERSION;
   private unusable: StoreUnusable | undefined;
   private readonly lost = new WeakSet<ElasticsearchGeneration>();
@@ -102,67 +90,40 @@ export class ElasticsearchReadModel implements ReadModel {
     private readonly clock: Clock,
   ) {}
 
-  async get(kind: KindName, org: string, id: string): Promise<Document | undefined> {
-    this.usable();
-    return steadyRead(() => getDocument(this.reader, kind, org, id));
-  }
+  get: ReadModel['get'] = (...args) => this.read([], (reader) => getDocument(reader, ...args));
+  count: ReadModel['count'] = (...args) => this.read([], (reader) => countByValue(reader, ...args));
 
-  async search(kind: KindName, query: SearchQuery): Promise<Page> {
-    this.usable();
-    checkBounds(query);
-    await this.requireFields(query.filters);
-    return steadyRead(() => (query.order === 'received' ? searchReceived : searchByField)(this.reader, kind, query));
-  }
+  search: ReadModel['search'] = async (kind, query) => {
+    checkSearch(kind, query);
+    const { order } = query;
+    return this.read(query.filters, (reader) =>
+      order === 'received' ? searchReceived(reader, kind, query) : searchByField(reader, kind, query, order),
+    );
+  };
 
-  async last(kind: KindName, query: LastQuery): Promise<LastPage> {
-    this.usable();
-    await this.requireFields(query.filters);
-    return steadyRead(() => lastReceived(this.reader, kind, query));
-  }
+  last: ReadModel['last'] = async (kind, query) => {
+    checkLast(kind, query);
+    return this.read(query.filters, (reader) => lastReceived(reader, kind, query));
+  };
 
-  async count(kind: KindName, org: string): Promise<ReadonlyMap<string, number>> {
-    this.usable();
-    return steadyRead(() => countByValue(this.reader, kind, org));
-  }
+  apply: ReadModel['apply'] = (...args) => this.write((live) => live.apply(...args));
+  refresh: ReadModel['refresh'] = () => this.write((live) => live.refresh());
+  sweep: ReadModel['sweep'] = (...args) => this.write((live) => live.sweep(...args));
+  overwrite: ReadModel['overwrite'] = (...args) => this.write((live) => live.overwrite(...args));
+  remove: ReadModel['remove'] = (...args) => this.write((live) => live.remove(...args));
+  scan: ReadModel['scan'] = async (...args) => this.usable().scan(...args);
+  strays: ReadModel['strays'] = async (...args) => this.usable().strays(...args);
 
-  async apply(topic: Topic, writes: readonly Write[], progress: Offsets, from?: Offsets): Promise<Outcome[]> {
-    return this.written((generation) => generation.apply(topic, writes, progress, from));
-  }
-
-  /** From now on this process writes to what is live; where nothing is any more, an empty generation is made. */
+  /** From now on this process writes to the live generation; if there is none, it creates an empty one. */
   async progress(topic: Topic): Promise<Progress> {
     for (let attempt = 1; ; attempt += 1) {
       await this.adopt();
       try {
-        return await this.written((generation) => generation.progress(topic));
+        return await this.write((live) => live.progress(topic));
       } catch (error) {
         if (!(error instanceof GenerationLost) || attempt === MOST_ATTEMPTS) throw error;
       }
     }
-  }
-
-  async refresh(): Promise<number> {
-    return this.written((generation) => generation.refresh());
-  }
-
-  async sweep(signal: AbortSignal): Promise<number> {
-    return this.written((generation) => generation.sweep(signal));
-  }
-
-  async scan(kind: KindName, range: ScanRange): Promise<readonly StoredDocument[]> {
-    return this.usable().scan(kind, range);
-  }
-
-  async strays(kind: KindName, ends: Readonly<Partial<Record<Topic, Offsets>>>, range: StrayRange): Promise<StrayPage> {
-    return this.usable().strays(kind, ends, range);
-  }
-
-  async overwrite(write: Write): Promise<void> {
-    return this.written((generation) => generation.overwrite(write));
-  }
-
-  async remove(kind: KindName, document: StoredDocument): Promise<void> {
-    return this.written((generation) => generation.remove(kind, document));
   }
 
   async begin(): Promise<NextGeneration> {
@@ -189,27 +150,32 @@ export class ElasticsearchReadModel implements ReadModel {
     await this.reader.es.close();
   }
 
-  /** Whether an earlier version made the live generation: it serves until a new one is filled, with fewer filters. */
+  /** Whether an earlier version made the live generation: it serves, with fewer filters, until a new one is filled. */
   get isOutdated(): boolean {
     return this.kinds < KINDS_VERSION;
   }
 
+  private async read<Result>(filters: readonly Filter[], work: (reader: Reader) => Promise<Result>): Promise<Result> {
+    this.usable();
+    await this.requireFields(filters);
+    return steadyRead(() => work(this.reader));
+  }
+
   /**
-   * Rejects filters by what the live generation does not index: it would find nothing. Looks each time, because another
-   * process may have filled a new generation, or one of the earlier version made an empty one after a loss.
+   * Rejects filters by fields that the live generation does not index: it would find nothing. Looks it up each time, because
+   * another process may have filled a new generation, or one of the earlier version created one after a loss.
    */
   private async requireFields(filters: readonly Filter[]): Promise<void> {
-    const lacking = (kinds: number) => filters.find(({ field }) => neededBy(field) > kinds);
     if (!filters.some(({ field }) => isAdded(field))) return;
     await steadyRead(() => this.adopt());
-    const filter = lacking(this.kinds);
+    const filter = filters.find(({ field }) => neededBy(field) > this.kinds);
     if (!filter) return;
     const message = `the read model is being filled anew and cannot filter by ${filter.field} yet; list without it, or retry later`;
     throw new ControlError('read_model_unavailable', message);
   }
 
-  /** What is known of a generation that turns out to be lost is forgotten, also where one of the same number is there. */
-  private async written<Result>(work: (generation: ElasticsearchGeneration) => Promise<Result>): Promise<Result> {
+  /** After a loss the state of the generation is forgotten, even if one of the same number exists. */
+  private async write<Result>(work: (generation: ElasticsearchGeneration) => Promise<Result>): Promise<Result> {
     const generation = this.usable();
     try {
       return await work(generation);
@@ -224,7 +190,7 @@ export class ElasticsearchReadModel implements ReadModel {
     throw this.unusable ?? new Error('the read model is not open');
   }
 
-  /** The live generation, made where there is none. Throws `StoreUnusable` where it was made from something else. */
+  /** The live generation, created if there is none. Throws `StoreUnusable` if it was made from another log or layout. */
   private async adopt(timeoutMs?: number): Promise<ElasticsearchGeneration> {
     const { catalog } = this.reader;
     for (let attempt = 0; attempt < MOST_ATTEMPTS; attempt += 1) {
@@ -233,7 +199,11 @@ export class ElasticsearchReadModel implements ReadModel {
       else if (isUsable(live.identity, catalog.identity)) return this.switchTo(live.generation, live.identity.version);
       else throw this.refuse(live.identity);
     }
-    throw new ElasticsearchFault('the read model could not be made in Elasticsearch', 409, 'first_contended');
+    throw new ElasticsearchFault(
+      'no read model could be created in Elasticsearch: other processes kept changing it',
+      409,
+      'first_contended',
+    );
   }
 
   private async createFirst(): Promise<void> {
@@ -241,14 +211,11 @@ export class ElasticsearchReadModel implements ReadModel {
     const goal = await this.ends();
     const number = await catalog.create((this.current?.number ?? 0) + 1, goal);
     if (await catalog.promoteFirst(number, Object.keys(goal).length > 0)) {
-      this.options.logger.warn(
-        { generation: number },
-        'there is no read model in Elasticsearch: it is filled from the log',
-      );
+      this.options.logger.warn({ generation: number }, 'Elasticsearch has no read model; filling one from the log');
     } else await catalog.discard(number);
   }
 
-  /** How far the log is in each partition that has anything. */
+  /** Where the log ends in each partition that has records. */
   private async ends(): Promise<Nexts> {
     const { head } = this.options;
     if (!head) return {};

@@ -1,107 +1,108 @@
-import type { Document } from '../document.js';
-import { KINDS, type Kind, type KindName } from '../kinds.js';
-import type { LastPage, LastQuery, Page, SearchQuery } from '../search.js';
-import { type Found, getAll } from './bulk.js';
-import { documentId, documentOf } from './document.js';
-import { FETCHED_AT_ONCE, type Reader } from './search.js';
-import { type Bound, type Bounds, isBefore, laterBounds, readState } from './state.js';
-import { type Lane, type Spot, Walk } from './walk.js';
+import { comparePositions, type Document, isBefore, type Point, partitionIn, pointOf } from '../document.js';
+import type { KindName } from '../kinds.js';
+import { limitsOf } from '../retention.js';
+import {
+  type Direction,
+  type Lane,
+  type LastPage,
+  type LastQuery,
+  laterPoints,
+  nearestLane,
+  type Page,
+  PageItems,
+  type Points,
+  type SearchQuery,
+} from '../search.js';
+import { getAll } from './bulk.js';
+import { ElasticsearchFault } from './client.js';
+import { documentId, documentOf, placeIn } from './document.js';
+import { foundIn, type Hit, matching, type Query, type SearchAnswer, WHOLE } from './query.js';
+import type { Reader } from './reader.js';
+import { FETCHED_AT_ONCE } from './search.js';
+import { readState } from './state.js';
 
-/** Stands in a cursor for the last document of a record, however many it has. */
+/** In a cursor: the last document of a record, however many it has. */
 const LAST_ORDINAL = 2 ** 31 - 1;
 
-const START: Bound = [0, 0];
+const START: Point = [0, 0];
 
 /**
- * One page in the order received, of one generation. Looks no farther than what has been published as searchable before
- * it begins, so that nothing can become searchable behind its cursor.
+ * One page in the order received, of one generation; the query is checked. Reads no further than what was published as
+ * searchable before it began, so nothing can become searchable behind its cursor.
  */
 export async function searchReceived(reader: Reader, kind: KindName, query: SearchQuery): Promise<Page> {
-  checkReceived(kind);
   const { offset = 0, limit, cursor } = query;
-  if (cursor && !('seen' in cursor)) throw new Error('the cursor is of another order');
-  const { generation, bounds } = await searchableNow(reader);
-  const seen: Record<string, Bound> = { ...cursor?.seen };
-  const lanes = lanesOf(bounds, (partition) => behind(seen[partition]));
-  const spots = await new Walk(reader, kind, query, generation, 'forward').take(lanes, offset + limit + 1);
+  const { generation, ends } = await searchableNow(reader);
+  const before = cursor && 'seen' in cursor ? cursor.seen : {};
+  const lanes = lanesOf(ends, (partition) => behind(before[partition]));
+  const spots = await new Walk(reader, kind, query, generation, 'ascending').take(lanes, offset + limit + 1);
   const wanted = spots.slice(offset, offset + limit);
   const { items, places } = await documentsAt(reader, query.org, wanted, query.maxBytes);
   const passed = spots.slice(0, offset + places);
   const more = spots.length > passed.length;
-  for (const spot of passed) seen[spot.partition] = [spot.offset, spot.ordinal];
-  // What is left does not match: who goes on from here later need not look at it again.
-  if (!more) Object.assign(seen, laterBounds(seen, endsOf(bounds)));
+  const last = Object.fromEntries(passed.map((spot) => [spot.partition, pointOf(spot)]));
+  // The rest does not match: later queries from here need not examine it again.
+  const seen = laterPoints({ ...before, ...last }, more ? {} : lastPoints(ends));
   const isSomewhere = cursor !== undefined || Object.keys(seen).length > 0;
   return { items, more, ...(isSomewhere && { cursor: { seen } }) };
 }
 
-/** The end of the order received, and the cursor behind everything that is published as searchable. */
+/** The end of the order received, and the cursor behind everything published as searchable. */
 export async function lastReceived(reader: Reader, kind: KindName, query: LastQuery): Promise<LastPage> {
-  checkReceived(kind);
   const { org, limit } = query;
-  if (!Number.isInteger(limit) || limit < 0 || limit > 1000) throw new Error('0 to 1000 last documents');
-  const { generation, bounds } = await searchableNow(reader);
-  const walk = new Walk(reader, kind, query, generation, 'backward');
+  const { generation, ends } = await searchableNow(reader);
+  const walk = new Walk(reader, kind, query, generation, 'descending');
   const spots = await walk.take(
-    lanesOf(bounds, () => START),
+    lanesOf(ends, () => START),
     limit,
   );
   const { items } = await documentsAt(reader, org, spots, query.maxBytes);
-  return { items: items.toReversed(), cursor: { seen: endsOf(bounds) } };
+  return { items: items.toReversed(), cursor: { seen: lastPoints(ends) } };
 }
 
-function checkReceived(kind: KindName): void {
-  if (!(KINDS[kind] as Kind).received) throw new Error(`${kind} is not listed in the order received`);
-}
-
-async function searchableNow({ es, catalog, served }: Reader): Promise<{ generation: number; bounds: Bounds }> {
+async function searchableNow({ es, catalog, served }: Reader): Promise<{ generation: number; ends: Points }> {
   const vouch = served.begin();
   const { index, value } = await readState(es, catalog.names.liveProgress, 'searchable');
   await vouch(index);
-  return { generation: catalog.names.generationIn(index) ?? Number.NaN, bounds: value };
+  return { generation: catalog.names.generationIn(index) ?? Number.NaN, ends: value };
 }
 
-/** The first place behind what a cursor has seen. */
-function behind(seen: Bound = [-1, LAST_ORDINAL]): Bound {
+/** The first point behind the cursor's. */
+function behind(seen: Point = [-1, LAST_ORDINAL]): Point {
   const [offset, ordinal] = seen;
   return ordinal >= LAST_ORDINAL ? [offset + 1, 0] : [offset, ordinal + 1];
 }
 
-/** What a cursor has seen that stands before the bounds. */
-function endsOf(bounds: Bounds): Bounds {
-  const ends = Object.entries(bounds).map(([partition, [offset, ordinal]]): [string, Bound] => {
+/** The last points before these ends, for a cursor. */
+function lastPoints(ends: Points): Points {
+  const points = Object.entries(ends).map(([partition, [offset, ordinal]]): [string, Point] => {
     return [partition, ordinal > 0 ? [offset, ordinal - 1] : [offset - 1, LAST_ORDINAL]];
   });
-  return Object.fromEntries(ends.filter(([, [offset]]) => offset >= 0));
+  return Object.fromEntries(points.filter(([, [offset]]) => offset >= 0));
 }
 
-/** By topic and number of the partition: the order in which partitions give where times are equal. */
-function lanesOf(bounds: Bounds, from: (partition: string) => Bound): Lane[] {
-  const lanes = Object.entries(bounds).map(([partition, to]) => {
+/** Ordered by topic and number of the partition, which decides between records of equal times. */
+function lanesOf(ends: Points, from: (partition: string) => Point): PartitionLane[] {
+  const lanes = Object.entries(ends).map(([partition, to]) => {
     return { partition, from: from(partition), to, ahead: [], isWhole: false };
   });
-  const keyOf = ({ partition }: Lane) => partition.split('/') as [string, string];
   return lanes
     .filter((lane) => isBefore(lane.from, lane.to))
     .toSorted((one, other) => {
-      const [[topic, number], [otherTopic, otherNumber]] = [keyOf(one), keyOf(other)];
-      return topic === otherTopic ? Number(number) - Number(otherNumber) : topic < otherTopic ? -1 : 1;
+      const [a, b] = [partitionIn(one.partition), partitionIn(other.partition)];
+      return a.topic === b.topic ? a.partition - b.partition : a.topic < b.topic ? -1 : 1;
     });
 }
 
-/**
- * Only of what is on a page whole documents are read, until they have so many bytes: of how many places that is. One that
- * was removed meanwhile is left out.
- */
+/** Fetches whole documents until the page is full; `places`: how many spots it passed. Skips documents removed meanwhile. */
 async function documentsAt(
   { es }: Reader,
   org: string,
   spots: readonly Spot[],
-  maxBytes = Number.POSITIVE_INFINITY,
-): Promise<{ readonly items: Document[]; readonly places: number }> {
-  const atOnce = maxBytes === Number.POSITIVE_INFINITY ? spots.length : FETCHED_AT_ONCE;
-  const items: Document[] = [];
-  let bytes = 0;
+  maxBytes: number | undefined,
+): Promise<{ readonly items: readonly Document[]; readonly places: number }> {
+  const atOnce = maxBytes === undefined ? spots.length : FETCHED_AT_ONCE;
+  const page = new PageItems({ maxBytes });
   for (let start = 0; start < spots.length; start += atOnce) {
     const part = spots.slice(start, start + atOnce);
     const found = await getAll(
@@ -109,16 +110,133 @@ async function documentsAt(
       part.map(({ index, id }) => ({ index, id: documentId(org, id) })),
     );
     for (const [at, spot] of part.entries()) {
-      if (bytes >= maxBytes) return { items, places: start + at };
-      const document = found[at];
-      if (!document || !isSpot(document, org, spot)) continue;
-      items.push(documentOf(document.stored));
-      bytes += Buffer.byteLength(document.stored.source);
+      if (page.isFull) return { items: page.items, places: start + at };
+      const stored = found[at]?.stored;
+      if (stored?.org === org && stored.partition === spot.partition && comparePositions(placeIn(stored), spot) === 0) {
+        page.add(documentOf(stored));
+      }
     }
   }
-  return { items, places: spots.length };
+  return { items: page.items, places: spots.length };
 }
 
-function isSpot({ stored }: Found, org: string, { partition, offset, ordinal }: Spot): boolean {
-  return stored.org === org && stored.partition === partition && stored.offset === offset && stored.ordinal === ordinal;
+/** Where a document is in the order received, and in the index. */
+interface Spot {
+  readonly partition: string;
+  readonly offset: number;
+  readonly ordinal: number;
+  readonly time: number;
+  readonly index: string;
+  readonly id: string;
+}
+
+/** The documents of one partition. */
+interface PartitionLane extends Lane {
+  readonly partition: string;
+  /** The first point of the range that is still to be searched, and the first behind it. */
+  from: Point;
+  to: Point;
+  readonly ahead: Spot[];
+  /** Whether the whole range is searched. */
+  isWhole: boolean;
+}
+
+/** Merges lanes by their records' time, and fetches more of a lane when it is empty. */
+class Walk {
+  private readonly matches: Query;
+  private readonly indices: string;
+
+  constructor(
+    private readonly reader: Reader,
+    kind: KindName,
+    query: Pick<SearchQuery, 'org' | 'filters'>,
+    private readonly generation: number,
+    private readonly direction: Direction,
+  ) {
+    this.matches = matching(kind, query, limitsOf(reader.retention, kind, query.org));
+    this.indices = reader.catalog.names.documents(generation, kind);
+  }
+
+  /** At most `count` documents, the nearest first. */
+  async take(lanes: readonly PartitionLane[], count: number): Promise<Spot[]> {
+    const taken: Spot[] = [];
+    const chunk = Math.min(count, Math.ceil((2 * count) / Math.max(1, lanes.length)) + 8);
+    while (taken.length < count) {
+      const waiting = lanes.filter(({ ahead, isWhole }) => ahead.length === 0 && !isWhole);
+      if (waiting.length > 0) await this.readOn(waiting, chunk);
+      const next = nearestLane(lanes, this.direction)?.ahead.shift();
+      if (next) taken.push(next);
+      else if (waiting.length === 0) break;
+    }
+    return taken;
+  }
+
+  private async readOn(lanes: readonly PartitionLane[], chunk: number): Promise<void> {
+    const { es, catalog } = this.reader;
+    const header = JSON.stringify({ index: this.indices, ...WHOLE });
+    const lines = lanes.map((lane) => `${header}\n${JSON.stringify(this.bodyOf(lane, chunk))}\n`).join('');
+    type Answer = {
+      readonly responses: readonly (SearchAnswer & { readonly status: number; readonly error?: { type: string } })[];
+    };
+    const { responses } = await es.request<Answer>('POST', '/_msearch', { lines, query: { filter_path: PARTS } });
+    for (const [at, lane] of lanes.entries()) {
+      const answer = responses[at];
+      if (!answer || answer.error) throw faultOf(answer);
+      const { hits, shards } = foundIn(answer);
+      if (shards === 0) await catalog.requireLive(this.generation);
+      this.extend(lane, hits, chunk);
+    }
+  }
+
+  private bodyOf({ partition, from, to }: PartitionLane, size: number): object {
+    const word = this.direction === 'ascending' ? 'asc' : 'desc';
+    return {
+      query: { bool: { filter: [this.matches, { term: { partition } }, ...between(from, to)] } },
+      sort: [{ offset: word }, { ordinal: word }],
+      size,
+      track_total_hits: false,
+      _source: false,
+      stored_fields: '_none_',
+      docvalue_fields: ['id', 'time'],
+    };
+  }
+
+  private extend(lane: PartitionLane, hits: readonly Hit[], chunk: number): void {
+    for (const hit of hits) lane.ahead.push(spotIn(lane.partition, hit));
+    lane.isWhole = hits.length < chunk;
+    const last = lane.ahead.at(-1);
+    if (!last) return;
+    if (this.direction === 'ascending') lane.from = [last.offset, last.ordinal + 1];
+    else lane.to = [last.offset, last.ordinal];
+  }
+}
+
+/** The only parts of the response that are read. */
+const PARTS = ['status', 'error.type', 'timed_out', '_shards', 'hits.hits._index', 'hits.hits.sort', 'hits.hits.fields']
+  .map((part) => `responses.${part}`)
+  .join(',');
+
+function faultOf(
+  answer: { readonly status: number; readonly error?: { type: string } } | undefined,
+): ElasticsearchFault {
+  const { status = 503, error: { type } = { type: 'no_response' } } = answer ?? {};
+  return new ElasticsearchFault(`Elasticsearch answered ${status} ${type} to one of several searches`, status, type);
+}
+
+function between([fromOffset, fromOrdinal]: Point, [toOffset, toOrdinal]: Point): Query[] {
+  const offset = { gte: fromOffset, ...(toOrdinal > 0 ? { lte: toOffset } : { lt: toOffset }) };
+  const cut: Query[] = [];
+  if (fromOrdinal > 0) cut.push(partOf(fromOffset, { lt: fromOrdinal }));
+  if (toOrdinal > 0) cut.push(partOf(toOffset, { gte: toOrdinal }));
+  return [{ range: { offset } }, ...(cut.length > 0 ? [{ bool: { must_not: cut } }] : [])];
+}
+
+/** Some documents of one record. */
+function partOf(offset: number, ordinal: object): Query {
+  return { bool: { filter: [{ term: { offset } }, { range: { ordinal } }] } };
+}
+
+function spotIn(partition: string, { _index, sort = [], fields }: Hit): Spot {
+  const [offset, ordinal] = sort.map(Number) as [number, number];
+  return { partition, offset, ordinal, time: Number(fields?.time?.[0]), index: _index, id: String(fields?.id?.[0]) };
 }

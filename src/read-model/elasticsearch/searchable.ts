@@ -1,79 +1,69 @@
 import type { Offsets, Topic } from '../../event-log/event-log.js';
 import { coalesced } from '../../platform/coalesced.js';
-import type { Position, Write } from '../document.js';
+import { comparePositions, isBefore, type Point, type Position, partitionName, type Write } from '../document.js';
 import { KIND_NAMES } from '../kinds.js';
 import { GenerationLost } from '../read-model.js';
+import { laterPoints, type Points } from '../search.js';
 import type { Version } from './bulk.js';
 import type { Catalog } from './catalog.js';
 import { type Elasticsearch, ElasticsearchFault, isMissing } from './client.js';
-import { partitionName } from './document.js';
-import { Filling } from './filling.js';
 import type { ProgressKeeper } from './progress.js';
-import { type Bound, type Bounds, isBefore, laterBounds, type Nexts, nextsOf, readState, writeState } from './state.js';
+import { type Nexts, nextsOf, readState, writeState } from './state.js';
 
-/** More names than these make an address too long. */
+/** More names make the URL too long. */
 const MOST_NAMES = 20;
 
 const MOST_ATTEMPTS = 50;
 
-/** How far everything of these writes, and of this progress, is applied. */
-export function appliedBounds(topic: Topic, writes: readonly Pick<Write, 'place'>[], progress: Offsets): Bounds {
-  const last = new Map<Topic, Map<number, Position>>();
+/** Everything of these writes, and of this progress, is applied before these points. */
+export function appliedPoints(topic: Topic, writes: readonly Pick<Write, 'place'>[], progress: Offsets): Points {
+  const last = new Map<string, Position>();
   for (const { place } of writes) {
-    const ofTopic = last.get(place.topic) ?? new Map<number, Position>();
-    last.set(place.topic, ofTopic);
-    const known = ofTopic.get(place.partition);
-    if (!known || isBefore(boundAt(known), boundAt(place))) ofTopic.set(place.partition, place);
+    const name = partitionName(place);
+    const known = last.get(name);
+    if (!known || comparePositions(known, place) < 0) last.set(name, place);
   }
-  const places = [...last.values()].flatMap((ofTopic) => [...ofTopic.values()]);
-  const written = places.map((place) => [partitionName(place), boundAt(place)]);
-  return laterBounds(boundsOf(nextsOf(topic, progress)), Object.fromEntries(written));
-}
-
-function boundAt({ offset, ordinal }: Position): Bound {
-  return [offset, ordinal + 1];
+  const written = Array.from(last, ([name, { offset, ordinal }]): [string, Point] => [name, [offset, ordinal + 1]]);
+  return laterPoints(pointsOf(nextsOf(topic, progress)), Object.fromEntries(written));
 }
 
 /**
- * What of a generation is searchable. Indices become searchable one after the other, each when somebody refreshes it, so
- * a search alone may show a record before one that the log has before it. Therefore every refresh publishes, after all
- * that was applied before it has become searchable in every copy of every index, how far that is, and who lists in the
- * order of the log looks no farther.
+ * How much of a generation is searchable. Indices become searchable one after the other, so a search alone may show a
+ * record before an earlier one. Therefore each refresh, once it has made everything applied before it searchable in all
+ * indices and their replicas, publishes how far that is, and lists in the order of the log read no further.
  */
 export class Searchable {
-  private applied: Bounds = {};
+  private applied: Points = {};
   private touched = new Set<string>();
-  /** Whether others may have applied what is not searchable yet. */
+  /** Whether other processes may have applied documents that are not searchable yet. */
   private everything = true;
-  private known: { readonly value: Bounds; readonly version: Version } | undefined;
+  private known: { readonly value: Points; readonly version: Version } | undefined;
   readonly refresh = coalesced(() => this.refreshOnce());
-  private readonly filling: Filling;
+  /** Whether the generation is known to be open for reads. */
+  private isOpen = false;
 
   constructor(
     private readonly es: Elasticsearch,
     private readonly catalog: Catalog,
     private readonly progress: ProgressKeeper,
     private readonly generation: number,
-  ) {
-    this.filling = new Filling(es, catalog, generation);
-  }
+  ) {}
 
-  /** The next refresh that begins makes searchable what has changed in the index. */
+  /** The next refresh to begin includes the index. */
   add(index: string): void {
     this.touched.add(index);
   }
 
-  /** Everything before these bounds is applied, and its indices are added. */
-  raise(bounds: Bounds): void {
-    this.applied = laterBounds(this.applied, bounds);
+  /** Everything before these points is applied, and its indices are added. */
+  raise(points: Points): void {
+    this.applied = laterPoints(this.applied, points);
   }
 
-  /** The same for what others have applied, where that is ahead of what this process knows to be searchable. */
+  /** Other processes have applied this much: the next refresh includes all indices if it is more than is searchable. */
   addOthers(nexts: Nexts): void {
-    const known = laterBounds(this.applied, this.known?.value ?? {});
-    const isAhead = ([partition, bound]: readonly [string, Bounds[string]]) =>
-      isBefore(known[partition] ?? [0, 0], bound);
-    if (Object.entries(boundsOf(nexts)).some(isAhead)) this.everything = true;
+    const known = laterPoints(this.applied, this.known?.value ?? {});
+    const isAhead = ([partition, point]: readonly [string, Point]) => isBefore(known[partition] ?? [0, 0], point);
+    if (Object.entries(pointsOf(nexts)).some(isAhead)) this.everything = true;
   }
 
   private async refreshOnce(): Promise<void> {
@@ -81,12 +71,12 @@ export class Searchable {
     this.touched = new Set();
     this.everything = false;
     try {
-      const bounds = everything ? laterBounds(applied, boundsOf(await this.progress.read())) : applied;
+      const points = everything ? laterPoints(applied, pointsOf(await this.progress.read())) : applied;
       const many = everything || touched.size > MOST_NAMES;
       await this.refreshIndices(
         many ? KIND_NAMES.map((kind) => this.catalog.names.documents(this.generation, kind)) : [...touched],
       );
-      await this.publish(bounds);
+      await this.publish(points);
     } catch (error) {
       for (const index of touched) this.touched.add(index);
       this.everything ||= everything;
@@ -109,35 +99,53 @@ export class Searchable {
     if (_shards.total === 0) await this.catalog.require(this.generation);
   }
 
-  private async publish(bounds: Bounds): Promise<void> {
+  private async publish(points: Points): Promise<void> {
     try {
-      await this.filling.reached(await this.written(bounds));
+      await this.openOnce(await this.written(points));
     } catch (error) {
       if (!isMissing(error)) throw error;
-      throw new GenerationLost(`generation ${this.generation} of the read model is not there any more`);
+      throw new GenerationLost(`generation ${this.generation} of the read model no longer exists`);
     }
   }
 
-  /** What is stored once these bounds are. */
-  private async written(bounds: Bounds): Promise<Bounds> {
+  /** Stores these points, if they are later; returns the stored ones. */
+  private async written(points: Points): Promise<Points> {
     const { names } = this.catalog;
     for (let attempt = 0; attempt < MOST_ATTEMPTS; attempt += 1) {
       this.known ??= await readState(this.es, names.progress(this.generation), 'searchable');
       const { value: known, version: over } = this.known;
-      const value = laterBounds(known, bounds);
-      if (Object.entries(value).every(([partition, bound]) => known[partition] === bound)) return known;
+      const value = laterPoints(known, points);
+      if (Object.entries(value).every(([partition, point]) => known[partition] === point)) return known;
       const version = await writeState(this.es, names.keeper(this.generation), 'searchable', value, over);
       this.known = version && { value, version };
       if (version) return value;
     }
     throw new ElasticsearchFault(
-      'others kept writing what is searchable of the read model',
+      'other processes kept publishing how much of the read model is searchable',
       409,
       'searchable_contended',
     );
   }
+
+  /**
+   * Opens a live generation for reads once searches see all records that the log had when it was created. The process that
+   * makes the last of them searchable does it.
+   */
+  private async openOnce(points: Points): Promise<void> {
+    if (this.isOpen) return;
+    const { names } = this.catalog;
+    const index = names.progress(this.generation);
+    const { isFilling } = await this.catalog.require(this.generation);
+    if (isFilling) {
+      const { value: goal } = await readState(this.es, index, 'goal');
+      if (Object.entries(goal).some(([partition, next]) => isBefore(points[partition] ?? [0, 0], [next, 0]))) return;
+      // No effect if another process did it first.
+      await this.catalog.tryChange([{ drop: names.filling, on: index }]);
+    }
+    this.isOpen = true;
+  }
 }
 
-function boundsOf(nexts: Nexts): Bounds {
+function pointsOf(nexts: Nexts): Points {
   return Object.fromEntries(Object.entries(nexts).map(([partition, next]) => [partition, [next, 0]]));
 }

@@ -1,6 +1,6 @@
 import { isUtf8 } from 'node:buffer';
 
-/** What a document may hold; undefined members are left out. Bytes are the UTF-8 of a text, and become one. */
+/** The values of a document; undefined members are omitted. Bytes are the UTF-8 of a text. */
 export type SmileValue = string | number | boolean | Uint8Array | SmileObject;
 
 export interface SmileObject {
@@ -22,20 +22,19 @@ const END_OF_OBJECT = 0xfb;
 /** The token, and at most ten bytes. */
 const MOST_NUMBER_BYTES = 11;
 const MOST_BYTES_A_UNIT = 3;
-/** Up to here, one character after the other is faster than a call of the system's. */
+/** Up to this length, copying one character after the other is faster than a native call. */
 const SHORT = 64;
 
 const FIRST_SIZE = 1024 * 1024;
 
-/** What is kept for the next ones, one for each that is usually under way. */
+/** Buffers kept for reuse, about one for each request usually under way. */
 const MOST_SPARE = 12;
 const MOST_SPARE_BYTES = 4 * 1024 * 1024;
 
 /**
- * Documents in SMILE 1.0, a binary form of JSON (https://github.com/FasterXML/smile-format-specification), each ended by
- * the byte that can stand nowhere else. A text stands in it as it is, where JSON would escape each quotation mark of a text
- * that is JSON itself. Written into memory that is kept for the next ones, since what was never touched before costs more
- * than what is written into it.
+ * Documents in SMILE 1.0, a binary form of JSON (https://github.com/FasterXML/smile-format-specification), each ended by a
+ * byte that occurs nowhere else. SMILE contains a text unchanged; JSON would escape each quotation mark of a text that is
+ * JSON itself. Buffers are reused, because touching new memory costs more than writing into it.
  */
 export class SmileDocuments {
   private static readonly spare: Buffer[] = [];
@@ -47,7 +46,7 @@ export class SmileDocuments {
     return new SmileDocuments(SmileDocuments.spare.pop() ?? Buffer.allocUnsafe(FIRST_SIZE));
   }
 
-  /** Nobody may use the bytes any more. */
+  /** The bytes must not be used after this. */
   reuse(): void {
     const { spare } = SmileDocuments;
     if (this.buffer.length <= MOST_SPARE_BYTES && spare.length < MOST_SPARE) spare.push(this.buffer);
@@ -93,7 +92,7 @@ export class SmileDocuments {
     this.buffer[this.length++] = END_OF_TEXT;
   }
 
-  /** Writes nothing that counts, and answers false, where it is not. */
+  /** Returns false, and leaves `length` unchanged, if the text is not ASCII. */
   private ascii(text: string): boolean {
     const { buffer, length } = this;
     for (let index = 0; index < text.length; index += 1) {
@@ -151,7 +150,7 @@ export class SmileDocuments {
 
 const names = new Map<string, Uint8Array>();
 
-/** Kept: documents are made by the program, and have few names. */
+/** Cached: documents have few distinct names. */
 function nameOf(name: string): Uint8Array {
   const known = names.get(name);
   if (known) return known;

@@ -1,7 +1,9 @@
 import type { Offsets, Topic } from '../../event-log/event-log.js';
+import { partitionName } from '../document.js';
+import type { Points } from '../search.js';
 import type { Version } from './bulk.js';
 import { type Elasticsearch, isConflict } from './client.js';
-import { partitionName } from './document.js';
+
 import type { Names } from './names.js';
 
 /** By `topic/partition`, next offset to apply. */
@@ -14,30 +16,11 @@ export function nextsOf(topic: Topic, offsets: Offsets): Nexts {
   );
 }
 
-/** In the order of one partition: a place comes before a bound where it is less, in this order of members. */
-export type Bound = readonly [offset: number, ordinal: number];
-
-/** By `topic/partition`: every document before it has been applied and refreshed. */
-export type Bounds = Readonly<Record<string, Bound>>;
-
-export function isBefore(one: Bound, other: Bound): boolean {
-  return one[0] < other[0] || (one[0] === other[0] && one[1] < other[1]);
-}
-
-/** The later bound of each partition. */
-export function laterBounds(one: Bounds, other: Bounds): Bounds {
-  const later: Record<string, Bound> = { ...one };
-  for (const [partition, bound] of Object.entries(other)) {
-    const known = later[partition];
-    if (!known || isBefore(known, bound)) later[partition] = bound;
-  }
-  return later;
-}
-
 interface States {
   readonly progress: Nexts;
-  readonly searchable: Bounds;
-  /** What must be searchable before the generation is read: what the log had when it was made to be live at once. */
+  /** Everything before these points has been applied and refreshed. */
+  readonly searchable: Points;
+  /** For a generation that became live empty: what must be searchable before it is read, which is where the log ended. */
   readonly goal: Nexts;
 }
 export type StateName = keyof States;
@@ -49,7 +32,7 @@ interface Got<Name extends StateName> {
   readonly _source: { readonly value: States[Name] };
 }
 
-/** As last written, of the generation that an index or alias leads to. Rejects with status 404 where it is not there. */
+/** The last written state of the generation that an index or alias leads to. Rejects with status 404 if there is none. */
 export async function readState<Name extends StateName>(
   es: Elasticsearch,
   index: string,
@@ -61,8 +44,8 @@ export async function readState<Name extends StateName>(
 }
 
 /**
- * Writes a state over the version that was read; undefined where another is there by now. Rejects with status 404 where
- * the alias is not there.
+ * Compare-and-swap: replaces the version that was read; undefined if another one is stored by now. Rejects with status 404
+ * if the alias does not exist.
  */
 export async function writeState<Name extends StateName>(
   es: Elasticsearch,
@@ -85,7 +68,7 @@ export async function writeState<Name extends StateName>(
   }
 }
 
-/** The states of a new generation, so that they are always there. */
+/** The states of a new generation, so that they always exist. */
 export async function writeFirstStates(
   es: Elasticsearch,
   names: Names,

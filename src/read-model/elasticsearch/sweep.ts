@@ -1,31 +1,30 @@
-import { expires } from '../expiry-class.js';
-import { KIND_NAMES, type KindName } from '../kinds.js';
-import type { Retention } from '../read-model.js';
+import { KIND_NAMES, type KindName, kindOf } from '../kinds.js';
+import type { Retention } from '../retention.js';
 import type { Target } from './apply.js';
 import { bulk } from './bulk.js';
 import { expiredBefore, type Hit, type Query, searchIn } from './query.js';
 
-/** How many documents of which index. */
+/** How many documents, by index. */
 type Removed = ReadonlyMap<string, number>;
 
-/** So many conditions are looked for at once. */
+/** How many conditions one search has. */
 const CONDITIONS = 100;
 
-/** So many organizations stand in one condition. */
+/** How many organizations one condition names. */
 const ORGANIZATIONS = 1000;
 
-/** So many documents are removed at once. */
+/** How many documents are removed at once. */
 const SLICE = 1000;
 
 /**
- * Removes the expired documents that are searchable, and the pointers to them, each only in the version that was found:
- * what took its place meanwhile stays. Ends early when the signal aborts. Answers how many documents it removed from
- * which indices.
+ * Removes the expired documents that are searchable, and the pointers to them, each only in the version that was found: a
+ * document that replaced one meanwhile stays. Stops early when the signal aborts. Returns how many documents it removed
+ * from each index.
  */
 export async function sweepDocuments(target: Target, retention: Retention, signal: AbortSignal): Promise<Removed> {
   const removed = new Map<string, number>();
   for (const kind of KIND_NAMES) {
-    if (!expires(kind)) continue;
+    if (!kindOf(kind).expiresBy) continue;
     const conditions = conditionsOf(kind, retention);
     if (conditions.length > 0) await target.es.request('POST', `/${target.names.keys(target.generation)}/_refresh`);
     for (let start = 0; start < conditions.length; start += CONDITIONS) {
@@ -35,7 +34,7 @@ export async function sweepDocuments(target: Target, retention: Retention, signa
   return removed;
 }
 
-/** One for all organizations that have the same classes with the same limit, as most have by default. */
+/** One condition for all organizations with the same limit for the same classes, as most have by default. */
 function conditionsOf(kind: KindName, retention: Retention): Query[] {
   const groups = new Map<string, { readonly orgs: string[]; readonly expired: Query }>();
   for (const org of retention.orgs(kind)) {

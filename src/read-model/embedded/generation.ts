@@ -1,32 +1,38 @@
 import type { DatabaseSync, StatementSync } from 'node:sqlite';
 import type { Offsets, Topic } from '../../event-log/event-log.js';
 import { Checkpoints } from '../../platform/sqlite.js';
-import type { Job, Turns } from '../../platform/turns.js';
-import type { Document, Outcome, Position, StoredDocument, Write } from '../document.js';
+import type { Turns } from '../../platform/turns.js';
+import {
+  type Document,
+  isSamePartition,
+  type Outcome,
+  type Position,
+  type StoredDocument,
+  type Write,
+} from '../document.js';
 import { KIND_NAMES, type KindName } from '../kinds.js';
 import {
   type Generation,
   GenerationLost,
   type Progress,
-  type Retention,
   type ScanRange,
   type StrayPage,
   type StrayRange,
 } from '../read-model.js';
-import type { LastPage, LastQuery, Page, SearchQuery } from '../search.js';
-import { Expiry } from './expiry.js';
-import { spent } from './filter.js';
-import { lastRows } from './received.js';
+import type { Retention } from '../retention.js';
+import { checkLast, checkSearch, type LastPage, type LastQuery, type Page, type SearchQuery } from '../search.js';
+import { RowExpiry } from './condition.js';
+import { metaOf, progressIn } from './database.js';
+import { ReceivedRows } from './received.js';
 import { scanRows, strayRows } from './scan.js';
-import { metaOf, progressIn } from './schema.js';
-import { searchRows } from './search.js';
-import { countTable, sweepTable, type Transaction } from './sweep.js';
+import { jobOf, searchByField } from './search.js';
+import type { Transaction } from './sweep.js';
 import { KindTable } from './table.js';
 
-/** A generation is one database, and is lost when that is closed. */
+/** A generation is one database, and is lost when the database is closed. */
 export class EmbeddedGeneration implements Generation {
   readonly number: number;
-  private readonly expiry: Expiry;
+  private readonly expiry: RowExpiry;
   private readonly tables: Readonly<Record<KindName, KindTable>>;
   private readonly nextOf: StatementSync;
   private readonly advance: StatementSync;
@@ -38,7 +44,7 @@ export class EmbeddedGeneration implements Generation {
     private readonly turns: Turns,
   ) {
     this.number = metaOf(database).generation;
-    this.expiry = new Expiry(database, retention);
+    this.expiry = new RowExpiry(database, retention);
     this.tables = Object.fromEntries(
       KIND_NAMES.map((kind) => [kind, new KindTable(database, kind, this.expiry)]),
     ) as Record<KindName, KindTable>;
@@ -53,7 +59,7 @@ export class EmbeddedGeneration implements Generation {
     return this.transaction(() => {
       this.requireReached(topic, from);
       const outcomes = writes.map((write) => ({ code: this.tables[write.kind].apply(write), id: write.id }));
-      this.know(writes);
+      this.notePartitions(writes);
       for (const [partition, next] of Object.entries(progress)) this.advance.run(topic, Number(partition), next);
       this.checkpoints.wrote(this.database, bytesOf(writes));
       return outcomes;
@@ -66,15 +72,24 @@ export class EmbeddedGeneration implements Generation {
   }
 
   async search(kind: KindName, query: SearchQuery): Promise<Page> {
-    return this.turns.run(jobOf(query), searchRows(this.open(), this.expiry, kind, query));
+    checkSearch(kind, query);
+    const { order } = query;
+    const db = this.open();
+    const steps =
+      order === 'received'
+        ? new ReceivedRows(db, this.expiry, kind).search(query)
+        : searchByField(db, this.expiry, kind, query, order);
+    return this.turns.run(jobOf(query), steps);
   }
 
   async last(kind: KindName, query: LastQuery): Promise<LastPage> {
-    return this.turns.run(jobOf(query), lastRows(this.open(), this.expiry, kind, query));
+    checkLast(kind, query);
+    return this.turns.run(jobOf(query), new ReceivedRows(this.open(), this.expiry, kind).last(query));
   }
 
   async count(kind: KindName, org: string): Promise<ReadonlyMap<string, number>> {
-    return (await countTable(this.open(), this.tables[kind], this.expiry, org)) ?? lost();
+    this.open();
+    return (await this.tables[kind].count(org)) ?? lost();
   }
 
   async progress(topic: Topic): Promise<Progress> {
@@ -86,7 +101,7 @@ export class EmbeddedGeneration implements Generation {
     return progressIn(this.open());
   }
 
-  /** What is committed is found at once. */
+  /** Searches see a commit at once. */
   async refresh(): Promise<number> {
     this.open();
     return this.number;
@@ -96,7 +111,7 @@ export class EmbeddedGeneration implements Generation {
     const db = this.open();
     let removed = 0;
     for (const table of Object.values(this.tables)) {
-      if (db.isOpen) removed += await sweepTable(db, table, this.expiry, this.transaction, signal);
+      if (db.isOpen) removed += await table.sweep(this.transaction, signal);
     }
     return removed;
   }
@@ -112,7 +127,7 @@ export class EmbeddedGeneration implements Generation {
   async overwrite(write: Write): Promise<void> {
     this.transaction(() => {
       this.tables[write.kind].overwrite(write);
-      this.know([write]);
+      this.notePartitions([write]);
     });
   }
 
@@ -120,10 +135,10 @@ export class EmbeddedGeneration implements Generation {
     this.transaction(() => this.tables[kind].remove(document));
   }
 
-  /** Carries everything committed into the file itself, synced. */
-  settle(): void {
+  /** Checkpoints everything committed into the file itself, synced. */
+  checkpoint(): void {
     const done = this.open().prepare('PRAGMA wal_checkpoint(TRUNCATE)').get();
-    if (done?.busy !== 0) throw new Error(`${this.database.location()} could not be written to its end`);
+    if (done?.busy !== 0) throw new Error(`${this.database.location()} could not be checkpointed`);
   }
 
   close(): void {
@@ -133,16 +148,16 @@ export class EmbeddedGeneration implements Generation {
   private requireReached(topic: Topic, from: Offsets): void {
     for (const [partition, offset] of Object.entries(from)) {
       const next = Number(this.nextOf.get(topic, Number(partition))?.next ?? 0);
-      if (next < offset) throw new GenerationLost('the generation is not as far as it was');
+      if (next < offset) throw new GenerationLost('the generation is behind its earlier progress');
     }
   }
 
-  /** A partition that has documents is known by its progress, also before it has made any. */
-  private know(writes: readonly Write[]): void {
+  /** Every partition that has documents has a progress, also before any was reported. */
+  private notePartitions(writes: readonly Write[]): void {
     let last: Position | undefined;
     for (const { place } of writes) {
       // Writes come in runs of one partition.
-      if (place.topic === last?.topic && place.partition === last.partition) continue;
+      if (last && isSamePartition(place, last)) continue;
       this.advance.run(place.topic, place.partition, 0);
       last = place;
     }
@@ -168,12 +183,8 @@ export class EmbeddedGeneration implements Generation {
   }
 }
 
-function jobOf({ org, budgetMs }: Pick<SearchQuery, 'org' | 'budgetMs'>): Job {
-  return { org, ...spent({ budgetMs }), budgetMs, mayEndEarly: true };
-}
-
 function lost(): never {
-  throw new GenerationLost('the generation is not there any more');
+  throw new GenerationLost('the generation no longer exists');
 }
 
 function bytesOf(writes: readonly Write[]): number {

@@ -1,27 +1,25 @@
 import type { DatabaseSync, SQLInputValue } from 'node:sqlite';
 import { crc32 } from 'node:zlib';
-import type { Topic } from '../../event-log/event-log.js';
 import {
+  checkWrite,
   type Document,
   type Fields,
   type FieldValue,
   type Position,
+  partitionIn,
+  partitionName,
   type StoredDocument,
   sourceText,
   type Write,
   type WriteContent,
 } from '../document.js';
-import { KINDS, type Kind, type KindName } from '../kinds.js';
+import { KIND_NAMES, type KindName, kindOf } from '../kinds.js';
 
 export type Row = Readonly<Record<string, unknown>>;
 
-/** Every column of a document besides its fields and the checksum over all of them. */
+/** Every column of a document but its fields and the checksum over all of them. */
 const COLUMNS = ['org', 'id', 'shard', 'offset', 'ordinal', 'time', 'hash', 'deleted', 'source'] as const;
 const SOURCE = COLUMNS.indexOf('source');
-
-export function kindOf(name: KindName): Kind {
-  return KINDS[name];
-}
 
 /** Columns of fields are prefixed, so that a field may have any name. */
 function columnName(field: string): string {
@@ -35,41 +33,32 @@ export function column(field: string): string {
 
 interface Format {
   readonly fields: readonly string[];
-  readonly known: ReadonlySet<string>;
-  /** What the checksum is over, in its order. */
+  /** What the checksum covers, in its order. */
   readonly columns: readonly string[];
 }
 
-const FORMATS = Object.fromEntries(Object.entries(KINDS).map(([name, kind]) => [name, formatOf(kind)])) as Readonly<
-  Record<KindName, Format>
->;
-
-function formatOf(kind: Kind): Format {
-  const fields = Object.keys(kind.fields);
-  return { fields, known: new Set(fields), columns: [...COLUMNS, ...fields.map(columnName)] };
-}
+const FORMATS = Object.fromEntries(
+  KIND_NAMES.map((kind): [KindName, Format] => {
+    const fields = Object.keys(kindOf(kind).fields);
+    return [kind, { fields, columns: [...COLUMNS, ...fields.map(columnName)] }];
+  }),
+) as Readonly<Record<KindName, Format>>;
 
 /** All columns of a kind as SQL, in the order of `valuesOf`. */
 export function columnsOf(kind: KindName): readonly string[] {
   return [...FORMATS[kind].columns, 'crc'].map((name) => `"${name}"`);
 }
 
-export function shardOf(place: { readonly topic: Topic; readonly partition: number }): string {
-  return `${place.topic}/${place.partition}`;
-}
-
-/** Throws for a field that the kind does not have. */
+/** Throws for what no document of the kind may contain. */
 export function valuesOf(write: Write): SQLInputValue[] {
-  const { fields, known } = FORMATS[write.kind];
+  checkWrite(write);
+  const { fields } = FORMATS[write.kind];
   const content: WriteContent = write.op === 'delete' ? { fields: {}, source: '' } : write;
-  for (const field in content.fields) {
-    if (!known.has(field)) throw new Error(`${write.kind} has no field ${field}`);
-  }
   const { org, id, place } = write;
   const values: (string | number | null)[] = [
     org,
     id,
-    shardOf(place),
+    partitionName(place),
     place.offset,
     place.ordinal,
     place.time,
@@ -82,25 +71,25 @@ export function valuesOf(write: Write): SQLInputValue[] {
   return values;
 }
 
-/** Over all columns of a row, in their order; the longest as it is, or its UTF-8, not quoted once more. */
+/** Over all columns of a row, in their order. The longest is included as it is, or as its UTF-8, not quoted as JSON again. */
 function checksum(values: readonly unknown[], source: string | Uint8Array = String(values[SOURCE])): number {
   return crc32(source, crc32(JSON.stringify(values.toSpliced(SOURCE, 1))));
 }
 
-/** Whether it is as it was written. */
+/** Whether the row is unchanged since it was written. */
 export function isWhole(kind: KindName, row: Row): boolean {
   return row.crc === checksum(FORMATS[kind].columns.map((name) => row[name]));
 }
 
 /**
- * Throws for a row that is not as it was written, or that is not the organization's: a damaged index may lead to any row,
- * and it is better not served than altered, or served to another.
+ * Throws for a row that was altered, or that belongs to another organization: a damaged index may lead to any row, and a
+ * reader must get neither.
  */
 export function documentOf(kind: KindName, org: string, row: Row): Document {
   if (row.org === org && isWhole(kind, row)) {
     return { id: String(row.id), place: placeOf(row), fields: fieldsOf(kind, row), source: String(row.source) };
   }
-  throw new Error(`the read model is damaged at a document of ${kind}: \`svc reconcile --repair\` mends it`);
+  throw new Error(`a document of ${kind} in the read model is damaged: repair it with \`svc reconcile --repair\``);
 }
 
 /** The row as it is, damaged or not. */
@@ -118,19 +107,11 @@ export function storedOf(kind: KindName, location: string, row: Row): StoredDocu
   };
 }
 
-export function placeOf(row: Row): Position {
-  const shard = String(row.shard);
-  const slash = shard.lastIndexOf('/');
-  return {
-    topic: shard.slice(0, slash) as Topic,
-    partition: Number(shard.slice(slash + 1)),
-    offset: Number(row.offset),
-    ordinal: Number(row.ordinal),
-    time: Number(row.time),
-  };
+export function placeOf({ shard, offset, ordinal, time }: Row): Position {
+  return { ...partitionIn(String(shard)), offset: Number(offset), ordinal: Number(ordinal), time: Number(time) };
 }
 
-function fieldsOf(kind: KindName, row: Row): Fields {
+export function fieldsOf(kind: KindName, row: Row): Fields {
   const fields: Record<string, FieldValue> = {};
   for (const field of FORMATS[kind].fields) {
     const value = row[columnName(field)];
@@ -139,13 +120,8 @@ function fieldsOf(kind: KindName, row: Row): Fields {
   return fields;
 }
 
-/** The value of a field of a row that has not been checked. */
-export function fieldIn(row: Row, field: string): unknown {
-  return row[columnName(field)];
-}
-
 export function isAtPlace(row: Row | undefined, place: Position): boolean {
-  return row?.shard === shardOf(place) && row.offset === place.offset && row.ordinal === place.ordinal;
+  return row?.shard === partitionName(place) && row.offset === place.offset && row.ordinal === place.ordinal;
 }
 
 /** Reads rows that may be damaged: a number that JavaScript does not have is read as one near it. */

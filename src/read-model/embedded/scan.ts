@@ -1,18 +1,19 @@
 import type { DatabaseSync } from 'node:sqlite';
 import type { Offsets, Topic } from '../../event-log/event-log.js';
 import { turnOfTheLoop } from '../../platform/waiting.js';
-import type { StoredDocument } from '../document.js';
+import { partitionName, type StoredDocument } from '../document.js';
 import type { KindName } from '../kinds.js';
-import type { ScanRange, StrayPage, StrayRange } from '../read-model.js';
-import { isAtPlace, placeOf, type Row, rowReader, shardOf, storedOf } from './row.js';
+import { type ScanRange, type StrayPage, type StrayRange } from '../read-model.js';
+import { checkLimit } from '../search.js';
+import { isAtPlace, placeOf, type Row, rowReader, storedOf } from './row.js';
 
-/** The organizations of a kind, each found by one step in an index: there are far fewer of them than rows. */
+/** The organizations of a kind, each found by one index lookup: there are far fewer organizations than rows. */
 function orgsOf(kind: KindName): string {
   return `WITH RECURSIVE orgs (org) AS (SELECT min(org) FROM "${kind}" UNION ALL
     SELECT (SELECT min(org) FROM "${kind}" WHERE org > orgs.org) FROM orgs WHERE orgs.org IS NOT NULL)`;
 }
 
-/** All of it is in the index. */
+/** The index has all of these columns. */
 const PLACE = 'k.rowid AS rowid, k.org AS org, k.shard AS shard, k."offset" AS "offset", k.ordinal AS ordinal';
 
 export function scanRows(db: DatabaseSync, kind: KindName, range: ScanRange): StoredDocument[] {
@@ -24,17 +25,17 @@ export function scanRows(db: DatabaseSync, kind: KindName, range: ScanRange): St
   const behind = after ? [after.place.offset, after.place.ordinal, Number(after.location)] : [-1, 0, 0];
   const found: Row[] = [];
   let start = Math.max(from, after?.place.offset ?? 0);
-  // Offsets are dense, so a page is mostly found in a part of the range as wide as the page; only that much is sorted.
+  // Offsets are dense, so a part of the range as wide as the page usually fills it; only that part is sorted.
   for (let width = limit; start < to && found.length < limit; width *= 2) {
     const end = Math.min(start + width, to);
-    found.push(...select.all(shardOf(range), start, end, ...behind, limit - found.length));
+    found.push(...select.all(partitionName(range), start, end, ...behind, limit - found.length));
     start = end;
   }
   const read = rowReader(db, kind);
   return found.map((indexed) => stored(kind, indexed, read));
 }
 
-/** Where a page of strays ended, as the index has it. */
+/** Where a page of strays ended, in the order of the index. */
 interface StrayEnd {
   readonly org: string;
   readonly shard: string;
@@ -43,7 +44,7 @@ interface StrayEnd {
 
 const FIRST: StrayEnd = { org: '', shard: '', row: [Number.MIN_SAFE_INTEGER, 0, 0] };
 
-/** Undefined when the database was closed meanwhile. */
+/** Undefined if the database was closed meanwhile. */
 export async function strayRows(
   db: DatabaseSync,
   kind: KindName,
@@ -70,7 +71,7 @@ function endAt({ org, shard, offset, ordinal, rowid }: Row): StrayEnd {
   return { org: String(org), shard: String(shard), row: [Number(offset), Number(ordinal), Number(rowid)] };
 }
 
-/** Those of one organization, from where a page of it ended. */
+/** The strays of one organization, from where a page ended. */
 function straysOf(
   db: DatabaseSync,
   kind: KindName,
@@ -100,11 +101,7 @@ function straysOf(
   return found;
 }
 
-function checkLimit(limit: number): void {
-  if (!Number.isInteger(limit) || limit < 1 || limit > 1000) throw new Error('1 to 1000 documents at once');
-}
-
-/** A damaged row may say that it stands elsewhere; it is told where it was found, so that a scan goes on behind it. */
+/** A damaged row may name another position. The result has the position in the index, so that a scan continues behind it. */
 function stored(kind: KindName, indexed: Row, read: (rowid: number) => Row | undefined): StoredDocument {
   const row = read(Number(indexed.rowid)) ?? {};
   const document = storedOf(kind, String(indexed.rowid), { ...indexed, ...row });

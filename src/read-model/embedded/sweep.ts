@@ -1,107 +1,133 @@
-import type { DatabaseSync } from 'node:sqlite';
+import type { DatabaseSync, StatementSync } from 'node:sqlite';
 import { turnOfTheLoop } from '../../platform/waiting.js';
-import { valueOfClass } from '../expiry-class.js';
-import type { Expiry, Limits } from './expiry.js';
-import type { Spot } from './marks.js';
-import { shardsOf } from './schema.js';
-import type { KindTable } from './table.js';
-import { type RowsBehind, rowsBehind, type Walker, walk } from './walk.js';
+import type { KindName } from '../kinds.js';
+import { type Limits, valueOfClass } from '../retention.js';
+import { classColumn, type RowExpiry } from './condition.js';
+import type { Tally } from './tally.js';
 
-/** Rows that are looked at in one go, so that others get their turn in between. */
-const SLICE = 500;
-
-/** Runs the work in a transaction of the database that the tables are in. */
+/** Runs the work in a transaction of the database. */
 export type Transaction = <Result>(work: () => Result) => Result;
 
+/** How many rows are removed at once, and counted at once, so that others get their turn in between. */
+const REMOVED_AT_ONCE = 500;
+const COUNTED_AT_ONCE = 10_000;
+
+/** How long counting may hold the event loop, in milliseconds. */
+const STEP_MS = 2;
+
+/** How many rows of a class the log took before `to`. */
+interface Counted {
+  to: number;
+  rows: number;
+}
+
 /**
- * Removes the expired documents of a kind, in transactions of a slice each; ends early when the signal aborts or the
- * database is closed. Answers how many it removed.
+ * The expired rows of a kind until a sweep removes them. Their number is kept in memory, so that no count examines one
+ * twice.
  */
-export async function sweepTable(
-  db: DatabaseSync,
-  table: KindTable,
-  expiry: Expiry,
-  transaction: Transaction,
-  signal: AbortSignal,
-): Promise<number> {
-  const orgs = expiry.orgs(table.name);
-  if (orgs.length === 0) return 0;
-  const rows = rowsBehind(db, table.name);
-  let removed = 0;
-  for (const org of orgs) {
-    const limits = expiry.limits(table.name, org);
-    for (const shard of limits.size > 0 ? shardsOf(db) : []) {
-      for (let more = true; more; ) {
-        await turnOfTheLoop();
-        if (signal.aborted || !db.isOpen) return removed;
-        const slice = sweepSlice(table, org, shard, limits, rows, transaction);
-        removed += slice.removed;
-        more = slice.more;
+export class ExpiredRows {
+  /** By organization and expiry class. */
+  private readonly counted = new Map<string, Map<string, Counted>>();
+  private readonly statements: ReturnType<typeof statementsOf>;
+
+  constructor(
+    private readonly db: DatabaseSync,
+    private readonly kind: KindName,
+    private readonly expiry: RowExpiry,
+    private readonly tally: Tally,
+  ) {
+    this.statements = statementsOf(db, kind);
+  }
+
+  /** A row was inserted (1) or deleted (-1). */
+  changed(org: string, className: string, time: number, change: 1 | -1): void {
+    const counted = this.counted.get(org)?.get(className);
+    if (counted && time < counted.to) counted.rows += change;
+  }
+
+  /** Counts the organization's rows again, or those of all: a row was damaged, or a transaction rolled back. */
+  recount(org?: string): void {
+    if (org === undefined) this.counted.clear();
+    else this.counted.delete(org);
+  }
+
+  /**
+   * Removes the expired rows, a slice in each transaction. Stops early when the signal aborts or the database is closed.
+   * Returns how many it removed.
+   */
+  async sweep(transaction: Transaction, signal: AbortSignal): Promise<number> {
+    let removed = 0;
+    for (const org of [...this.expiry.orgs(this.kind)]) {
+      for (const [className, limit] of this.expiry.limits(this.kind, org)) {
+        for (let rows = REMOVED_AT_ONCE; rows === REMOVED_AT_ONCE; removed += rows) {
+          await turnOfTheLoop();
+          if (signal.aborted || !this.db.isOpen) return removed;
+          rows = transaction(() => this.remove(org, className, limit));
+        }
       }
     }
+    return removed;
   }
-  return removed;
-}
 
-function sweepSlice(
-  table: KindTable,
-  org: string,
-  shard: string,
-  limits: Limits,
-  rows: RowsBehind,
-  transaction: Transaction,
-): { removed: number; more: boolean } {
-  const walkers = walkersOf(limits, (value) => table.marks.swept(org, shard, value));
-  const { expired, moved, more } = walk(walkers, (spot) => rows(org, shard, spot), SLICE);
-  if (moved.length > 0) {
-    transaction(() => {
-      table.sweepAway(org, shard, expired);
-      for (const { value, at } of moved) table.marks.sweptTo(org, shard, value, at);
-    });
+  private remove(org: string, className: string, limit: number): number {
+    const times = [...this.statements.remove.iterate(org, className, limit)].map(({ time }) => Number(time));
+    for (const time of times) this.changed(org, className, time, -1);
+    this.tally.add(org, valueOfClass(this.kind, className), -times.length);
+    return times.length;
   }
-  return { removed: expired.length, more };
-}
 
-/**
- * How many documents of the organization have not expired, by value; undefined when the database was closed meanwhile.
- * Counts the expired ones in slices; the last slice and the answer are of one state.
- */
-export async function countTable(
-  db: DatabaseSync,
-  table: KindTable,
-  expiry: Expiry,
-  org: string,
-): Promise<ReadonlyMap<string, number> | undefined> {
-  const limits = expiry.limits(table.name, org);
-  if (limits.size > 0) {
-    const rows = rowsBehind(db, table.name);
-    while (!countSlice(db, table, org, limits, rows)) {
+  /**
+   * How many of the organization's documents have not expired, by value; undefined if the database was closed meanwhile.
+   * Counts the expired ones in slices; the result is of one state.
+   */
+  async countLeft(org: string): Promise<ReadonlyMap<string, number> | undefined> {
+    const limits = this.expiry.limits(this.kind, org);
+    while (!this.countSlice(org, limits)) {
       await turnOfTheLoop();
-      if (!db.isOpen) return undefined;
+      if (!this.db.isOpen) return undefined;
     }
+    const counts = this.tally.of(org);
+    for (const [className, { rows }] of limits.size > 0 ? (this.counted.get(org) ?? []) : []) {
+      const value = valueOfClass(this.kind, className);
+      counts.set(value, (counts.get(value) ?? 0) - rows);
+    }
+    return new Map([...counts].filter(([, count]) => count > 0));
   }
-  const counts = table.tally.of(org);
-  for (const [name, hidden] of table.marks.hidden(org)) {
-    const value = valueOfClass(table.name, name);
-    counts.set(value, (counts.get(value) ?? 0) - hidden);
+
+  /** Whether all expired rows are counted. */
+  private countSlice(org: string, limits: Limits): boolean {
+    const began = performance.now();
+    for (const [className, limit] of limits) {
+      const counted = this.countedOf(org, className);
+      while (counted.to < limit) {
+        if (performance.now() - began > STEP_MS) return false;
+        const { ahead, between } = this.statements;
+        const end = ahead.get(org, className, counted.to, limit)?.time;
+        const to = end === undefined ? limit : Math.max(Number(end), counted.to + 1);
+        counted.rows += Number(between.get(org, className, counted.to, to)?.rows);
+        counted.to = to;
+      }
+    }
+    return true;
   }
-  return new Map([...counts].filter(([, count]) => count > 0));
+
+  private countedOf(org: string, className: string): Counted {
+    const ofOrg = this.counted.get(org) ?? new Map<string, Counted>();
+    this.counted.set(org, ofOrg);
+    const counted = ofOrg.get(className) ?? { to: Number.MIN_SAFE_INTEGER, rows: 0 };
+    ofOrg.set(className, counted);
+    return counted;
+  }
 }
 
-/** Whether all expired documents are counted. */
-function countSlice(db: DatabaseSync, table: KindTable, org: string, limits: Limits, rows: RowsBehind): boolean {
-  for (const shard of shardsOf(db)) {
-    const walkers = walkersOf(limits, (value) => table.marks.counted(org, shard, value));
-    const { expired, moved, more } = walk(walkers, (spot) => rows(org, shard, spot), SLICE);
-    const byValue = Map.groupBy(expired, ({ value }) => value);
-    for (const { value, at } of moved) {
-      table.marks.countedTo(org, shard, value, at, byValue.get(value)?.length ?? 0);
-    }
-    if (more) return false;
-  }
-  return true;
-}
-
-function walkersOf(limits: Limits, at: (value: string) => Spot): Walker[] {
-  return [...limits].map(([value, limit]) => ({ value, limit, at: at(value) }));
+function statementsOf(db: DatabaseSync, kind: KindName): Record<'remove' | 'ahead' | 'between', StatementSync> {
+  const rows = `"${kind}" INDEXED BY "${kind}_expiry" WHERE org = ? AND ${classColumn(kind)} = ?`;
+  return {
+    remove: db.prepare(`DELETE FROM "${kind}" WHERE rowid IN
+      (SELECT rowid FROM ${rows} AND time < ? ORDER BY time LIMIT ${REMOVED_AT_ONCE}) RETURNING time`),
+    ahead: db.prepare(
+      `SELECT time FROM ${rows} AND time >= ? AND time < ? ORDER BY time LIMIT 1 OFFSET ${COUNTED_AT_ONCE}`,
+    ),
+    between: db.prepare(`SELECT count(*) AS rows FROM ${rows} AND time >= ? AND time < ?`),
+  };
 }

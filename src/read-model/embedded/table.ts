@@ -1,33 +1,22 @@
 import type { DatabaseSync } from 'node:sqlite';
-import type { Document, Fields, OutcomeCode, StoredDocument, Write } from '../document.js';
-import { expiryClass, valueOfClass } from '../expiry-class.js';
-import type { KindName } from '../kinds.js';
-import { type Expiry, hasExpired, type Limits } from './expiry.js';
-import { Marks } from './marks.js';
-import {
-  columnsOf,
-  documentOf,
-  fieldIn,
-  isAtPlace,
-  isWhole,
-  kindOf,
-  type Row,
-  rowReader,
-  shardOf,
-  valuesOf,
-} from './row.js';
-import { type Tally, tallyOf } from './tally.js';
-import type { WalkedRow } from './walk.js';
+import type { Document, OutcomeCode, StoredDocument, Write } from '../document.js';
+import { type KindName, kindOf } from '../kinds.js';
+import { expiryClass, hasExpired, type Limits } from '../retention.js';
+import type { RowExpiry } from './condition.js';
+import { columnsOf, documentOf, fieldsOf, isAtPlace, isWhole, type Row, rowReader, valuesOf } from './row.js';
+import { ExpiredRows, type Transaction } from './sweep.js';
+import { Tally } from './tally.js';
 
 type Create = Write & { readonly op: 'create' };
 
 /**
- * The documents of a kind, with what is kept about them. Writes run within a transaction of the caller, who tells how it
+ * The documents of a kind, with the counts kept of them. Writes run within a transaction of the caller, who reports how it
  * ended.
  */
 export class KindTable {
-  readonly marks: Marks;
-  readonly tally: Tally;
+  private readonly tally: Tally;
+  /** Absent for a kind whose documents do not expire. */
+  private readonly expired: ExpiredRows | undefined;
   private readonly countBy: string;
   /** Asked for once a transaction. */
   private readonly limits = new Map<string, Limits>();
@@ -37,13 +26,13 @@ export class KindTable {
   constructor(
     db: DatabaseSync,
     readonly name: KindName,
-    private readonly expiry: Expiry,
+    private readonly expiry: RowExpiry,
   ) {
     const { expiresBy, countBy = '' } = kindOf(name);
-    if (expiresBy && expiresBy.field !== countBy) throw new Error(`${name} does not count by what it expires by`);
+    if (expiresBy && expiresBy.field !== countBy) throw new Error(`${name} must count by the field it expires by`);
     this.countBy = countBy;
-    this.marks = new Marks(db, name);
-    this.tally = tallyOf(db, name);
+    this.tally = new Tally(db, name);
+    this.expired = expiresBy && new ExpiredRows(db, name, expiry, this.tally);
     this.statements = statementsOf(db, name);
     this.read = rowReader(db, name);
   }
@@ -55,12 +44,12 @@ export class KindTable {
   }
 
   private create(write: Create): OutcomeCode {
-    const { org, id, place } = write;
+    const { org, id, place, fields } = write;
     const limits = this.limitsOf(org);
-    if (hasExpired(limits, this.classOf(write.fields), place.time)) return 'applied';
+    if (hasExpired(this.name, limits, fields, place.time)) return 'applied';
     if (this.insert(write)) return 'applied';
     const row = this.statements.select.get(org, id);
-    if (row && hasExpired(limits, this.classOfRow(row), Number(row.time))) {
+    if (row && hasExpired(this.name, limits, fieldsOf(this.name, row), Number(row.time))) {
       this.delete(org, row);
       this.insert(write);
       return 'applied';
@@ -74,35 +63,35 @@ export class KindTable {
     if (!row) return undefined;
     const document = documentOf(this.name, org, row);
     const limits = this.expiry.limits(this.name, org);
-    const gone = row.deleted || hasExpired(limits, this.classOf(document.fields), document.place.time);
+    const gone = row.deleted || hasExpired(this.name, limits, document.fields, document.place.time);
     return gone ? undefined : document;
   }
 
-  /** What took the place of an expired document stays. */
+  /** A document that replaced an expired one stays. */
   overwrite(write: Write): void {
     const { org, place } = write;
     const found = this.statements.rowid.get(org, write.id);
     const row = found && this.read(Number(found.rowid));
-    const expired = write.op !== 'delete' && hasExpired(this.limitsOf(org), this.classOf(write.fields), place.time);
+    const expired = write.op !== 'delete' && hasExpired(this.name, this.limitsOf(org), write.fields, place.time);
     if (expired && row && isWhole(this.name, row) && !isAtPlace(row, place)) return;
     if (row) this.delete(org, row);
     if (!expired) this.insert(write);
   }
 
-  /** No effect where something else is stored there now. */
+  /** No effect if something else is stored there now. */
   remove({ location, org, id, place }: StoredDocument): void {
     const row = this.read(Number(location));
     if (row?.org !== org || row.id !== id) return;
     if (isAtPlace(row, place) || !isWhole(this.name, row)) this.delete(org, row);
   }
 
-  /** Removes what `walk` found expired. */
-  sweepAway(org: string, shard: string, rows: readonly WalkedRow[]): void {
-    for (const { rowid, value, offset, ordinal } of rows) {
-      this.statements.delete.run(rowid);
-      this.tally.add(org, valueOfClass(this.name, value), -1);
-      this.marks.deleted(org, shard, value, [offset, ordinal]);
-    }
+  async sweep(transaction: Transaction, signal: AbortSignal): Promise<number> {
+    return this.expired?.sweep(transaction, signal) ?? 0;
+  }
+
+  /** As `ReadModel.count`; undefined if the database was closed meanwhile. */
+  async count(org: string): Promise<ReadonlyMap<string, number> | undefined> {
+    return this.expired ? this.expired.countLeft(org) : this.tally.of(org);
   }
 
   /** The transaction is about to be committed. */
@@ -115,7 +104,7 @@ export class KindTable {
   forget(): void {
     this.tally.forget();
     this.limits.clear();
-    this.marks.load();
+    this.expired?.recount();
   }
 
   private limitsOf(org: string): Limits {
@@ -126,36 +115,27 @@ export class KindTable {
     return limits;
   }
 
-  /** Whether there was room for it. */
+  /** Whether its identifier was free. */
   private insert(write: Write): boolean {
     if (this.statements.create.run(...valuesOf(write)).changes === 0) return false;
-    if (write.op === 'delete') return true;
-    const { org, place, fields } = write;
-    this.tally.add(org, fields[this.countBy], 1);
-    const name = this.classOf(fields);
-    if (name !== undefined) this.marks.inserted(org, shardOf(place), name, [place.offset, place.ordinal]);
+    if (write.op !== 'delete') this.changed(write.org, write.fields, write.place.time, 1);
     return true;
   }
 
   private delete(org: string, row: Row): void {
     this.statements.delete.run(Number(row.rowid));
-    if (!isWhole(this.name, row)) {
+    if (isWhole(this.name, row)) {
+      this.changed(org, fieldsOf(this.name, row), Number(row.time), -1);
+    } else {
       this.tally.recount(org);
-      this.marks.deletedSomewhere(org);
-      return;
+      this.expired?.recount(org);
     }
-    this.tally.add(org, fieldIn(row, this.countBy), -1);
-    const name = this.classOfRow(row);
-    const spot = [Number(row.offset), Number(row.ordinal)] as const;
-    if (name !== undefined) this.marks.deleted(org, String(row.shard), name, spot);
   }
 
-  private classOf(fields: Fields): string | undefined {
-    return expiryClass(this.name, (field) => fields[field]);
-  }
-
-  private classOfRow(row: Row): string | undefined {
-    return expiryClass(this.name, (field) => fieldIn(row, field));
+  private changed(org: string, fields: Document['fields'], time: number, change: 1 | -1): void {
+    this.tally.add(org, fields[this.countBy], change);
+    const className = expiryClass(this.name, fields);
+    if (className !== undefined) this.expired?.changed(org, className, time, change);
   }
 }
 

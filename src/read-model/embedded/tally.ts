@@ -1,88 +1,86 @@
-import type { DatabaseSync, SQLOutputValue } from 'node:sqlite';
+import type { DatabaseSync, SQLOutputValue, StatementSync } from 'node:sqlite';
 import { crc32 } from 'node:zlib';
-import type { KindName } from '../kinds.js';
-import { column, kindOf } from './row.js';
+import { type KindName, kindOf } from '../kinds.js';
+import { column } from './row.js';
 
-/** How many rows of a kind there are by the value of its `countBy` field. Changes once a transaction, not once a row. */
-export interface Tally {
-  add(org: string, value: unknown, count: 1 | -1): void;
-  flush(): void;
-  forget(): void;
-  /** Of rows that may have been damaged, so that it is not known what they counted as. */
-  recount(org: string): void;
-  of(org: string): Map<string, number>;
-}
+/**
+ * How many rows of a kind there are by the value of its `countBy` field. Written once a transaction, not once a row. Each
+ * count has a checksum, and so does their sum by organization: a count is rejected if damage altered it, gave it to another
+ * organization, or removed it.
+ */
+export class Tally {
+  /** Changes of the transaction by organization and value. */
+  private readonly changes = new Map<string, Map<string, number>>();
+  private readonly upsert: StatementSync;
+  private readonly select: StatementSync;
+  /** In place of the kind, with an empty value: the sum over all values of an organization. */
+  private readonly all: string;
 
-/** Each row carries a checksum: a count that damage altered, or gave to another organization, is not told. */
-export function tallyOf(db: DatabaseSync, name: KindName): Tally {
-  const { countBy } = kindOf(name);
-  /** In place of the kind: the sum over all values of an organization, so that a row that damage took away is missed. */
-  const all = `${name}/all`;
-  db.function('tally_crc', { deterministic: true, varargs: true }, (...row) => checksum(row));
-  const upsert = db.prepare(
-    `INSERT INTO tally VALUES (?1, ?2, ?3, ?4, tally_crc(?1, ?2, ?3, ?4)) ON CONFLICT DO UPDATE
-     SET count = count + excluded.count, crc = tally_crc(kind, org, value, count + excluded.count)`,
-  );
-  const select = db.prepare('SELECT value, count, crc FROM tally WHERE kind = ? AND org = ? ORDER BY value');
-  const changed = new Map<string, { readonly org: string; readonly value: string; count: number }>();
-  // Writes come in runs of one organization and value.
-  let last: { readonly org: string; readonly value: string; count: number } | undefined;
-  const entryOf = (org: string, value: string) => {
-    const key = JSON.stringify([org, value]);
-    const entry = changed.get(key) ?? { org, value, count: 0 };
-    changed.set(key, entry);
-    return entry;
-  };
-  const forget = () => {
-    changed.clear();
-    last = undefined;
-  };
-  const rowsOf = (kind: string, org: string) => {
-    const rows = select.all(kind, org);
+  constructor(
+    private readonly db: DatabaseSync,
+    private readonly kind: KindName,
+  ) {
+    this.all = `${kind}/all`;
+    db.function('tally_crc', { deterministic: true, varargs: true }, (...row) => checksum(row));
+    this.upsert = db.prepare(
+      `INSERT INTO tally VALUES (?1, ?2, ?3, ?4, tally_crc(?1, ?2, ?3, ?4)) ON CONFLICT DO UPDATE
+       SET count = count + excluded.count, crc = tally_crc(kind, org, value, count + excluded.count)`,
+    );
+    this.select = db.prepare('SELECT value, count, crc FROM tally WHERE kind = ? AND org = ? ORDER BY value');
+  }
+
+  add(org: string, value: unknown, count: number): void {
+    if (kindOf(this.kind).countBy === undefined || typeof value !== 'string') return;
+    const counts = this.changes.get(org) ?? new Map<string, number>();
+    this.changes.set(org, counts.set(value, (counts.get(value) ?? 0) + count));
+  }
+
+  flush(): void {
+    for (const [org, counts] of this.changes) {
+      for (const [value, count] of counts) this.write(org, value, count);
+    }
+    this.forget();
+  }
+
+  forget(): void {
+    this.changes.clear();
+  }
+
+  /** Counts the rows: one was damaged, so it is not known which value it counted as. */
+  recount(org: string): void {
+    const { countBy } = kindOf(this.kind);
+    if (countBy === undefined) return;
+    this.changes.delete(org);
+    this.db.prepare('DELETE FROM tally WHERE kind IN (?, ?) AND org = ?').run(this.kind, this.all, org);
+    const field = column(countBy);
+    const counted = this.db.prepare(
+      `SELECT ${field} AS value, count(*) AS count FROM "${this.kind}" WHERE org = ? AND ${field} IS NOT NULL GROUP BY ${field}`,
+    );
+    for (const { value, count } of counted.all(org)) this.write(org, String(value), Number(count));
+  }
+
+  of(org: string): Map<string, number> {
+    const counts = new Map(this.rows(this.kind, org));
+    const [[, sum] = ['', 0]] = this.rows(this.all, org);
+    if ([...counts.values()].reduce((total, count) => total + count, 0) === sum) return counts;
+    throw this.damaged();
+  }
+
+  private write(org: string, value: string, count: number): void {
+    this.upsert.run(this.kind, org, value, count);
+    this.upsert.run(this.all, org, '', count);
+  }
+
+  private rows(kind: string, org: string): (readonly [string, number])[] {
+    const rows = this.select.all(kind, org);
     const isSound = rows.every(({ value, count, crc }) => crc === checksum([kind, org, value ?? null, count ?? null]));
     if (isSound) return rows.map(({ value, count }) => [String(value), Number(count)] as const);
-    throw damaged(name);
-  };
-  return {
-    add(org, value, count) {
-      if (countBy === undefined || typeof value !== 'string') return;
-      if (last?.org !== org || last.value !== value) last = entryOf(org, value);
-      last.count += count;
-    },
-    flush() {
-      for (const { org, value, count } of changed.values()) {
-        upsert.run(name, org, value, count);
-        upsert.run(all, org, '', count);
-      }
-      forget();
-    },
-    forget,
-    recount(org) {
-      if (countBy === undefined) return;
-      const field = column(countBy);
-      for (const [key, entry] of changed) if (entry.org === org) changed.delete(key);
-      last = undefined;
-      db.prepare('DELETE FROM tally WHERE kind IN (?, ?) AND org = ?').run(name, all, org);
-      const counted = db.prepare(
-        `SELECT ${field} AS value, count(*) AS count FROM "${name}" WHERE org = ? AND ${field} IS NOT NULL GROUP BY ${field}`,
-      );
-      for (const { value, count } of counted.all(org)) {
-        upsert.run(name, org, String(value), Number(count));
-        upsert.run(all, org, '', Number(count));
-      }
-    },
-    of(org) {
-      const counts = new Map(rowsOf(name, org));
-      const [[, sum] = ['', 0]] = rowsOf(all, org);
-      const isWhole = [...counts.values()].reduce((total, count) => total + count, 0) === sum;
-      if (isWhole) return counts;
-      throw damaged(name);
-    },
-  };
-}
+    throw this.damaged();
+  }
 
-function damaged(name: KindName): Error {
-  return new Error(`the read model is damaged at the counts of ${name}: \`svc rebuild\` makes it anew`);
+  private damaged(): Error {
+    return new Error(`the read model's counts of ${this.kind} are damaged: rebuild it with \`svc rebuild\``);
+  }
 }
 
 function checksum(row: readonly SQLOutputValue[]): number {

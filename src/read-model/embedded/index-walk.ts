@@ -1,44 +1,45 @@
 import type { DatabaseSync, SQLInputValue } from 'node:sqlite';
 import type { KindName } from '../kinds.js';
 import { GenerationLost } from '../read-model.js';
-import type { Condition } from './expiry.js';
+import type { Direction } from '../search.js';
+import type { Condition } from './condition.js';
 import type { Row } from './row.js';
 
-/** The columns that tell a row's place in an index, behind those that are the same along a path. */
+/** The columns that order the rows of a path, behind those that are the same along it. */
 export type Key = readonly [SQLInputValue, SQLInputValue];
 
-/** A stretch of an index: all rows with the same first columns, between two bounds of the next. */
+/** A range of an index: all rows with the same first columns, between two bounds of the next. */
 export interface IndexPath {
   readonly kind: KindName;
   /** The part of the index's name behind the kind's. */
   readonly index: string;
-  /** What the index finds by itself. */
+  /** The conditions on the first columns. */
   readonly fixed: readonly Condition[];
   /** Names of the columns of the key. */
   readonly keys: readonly [string, string];
-  readonly direction: 'ascending' | 'descending';
-  /** On the first column of the key, where the path begins and ends. */
+  readonly direction: Direction;
+  /** Bounds on the first column of the key: where the path begins and ends. */
   readonly first?: Condition;
   readonly last?: Condition;
   /**
-   * What the rows are looked at for, one by one: none of them may match. Asked for at each step, since some of it holds for
-   * the statement that runs next.
+   * The conditions that each row is checked for; possibly no row matches. Asked for at each step, because some of them
+   * hold only for the statement that runs next.
    */
-  readonly looked: () => readonly Condition[];
+  readonly checked: () => readonly Condition[];
 }
 
-/** How long a step may take, in milliseconds, and how many rows it looks at: so many at first. */
+/** How long a step may take, in milliseconds, and how many rows it checks: `FIRST_ROWS` in the first step. */
 const STEP_MS = 2;
 const FIRST_ROWS = 256;
 const FEWEST_ROWS = 32;
 const MOST_ROWS = 16_384;
 
 /**
- * Walks along an index in steps. SQLite does not come back from a row until it has one that matches, so each step gets an
- * end that the index knows. Nothing stays open between steps: what is written meanwhile is seen by the next.
+ * Walks along an index in steps. SQLite returns only when it has found a matching row, so each step has a bound on the
+ * index. No statement stays open between steps: the next step sees what is written meanwhile.
  */
 export class IndexWalk {
-  /** Whether there is nothing more behind. */
+  /** Whether the end is reached. */
   isDone = false;
   private rows = FIRST_ROWS;
 
@@ -48,13 +49,13 @@ export class IndexWalk {
     private after?: Key,
   ) {}
 
-  /** Hands over the next rows that match, with these columns and the key's; a row that is not taken ends the step. */
+  /** Passes the next matching rows to `take`, with these columns and the key's; a row that it refuses ends the step. */
   step(columns: string, take: (row: Row) => boolean): void {
-    if (!this.db.isOpen) throw new GenerationLost('the generation is not there any more');
+    if (!this.db.isOpen) throw new GenerationLost('the generation no longer exists');
     const began = performance.now();
-    const looked = this.path.looked();
-    const end = looked.length > 0 ? this.endOfStep() : undefined;
-    const conditions = [...this.stretch(end), ...looked];
+    const checked = this.path.checked();
+    const end = checked.length > 0 ? this.endOfStep() : undefined;
+    const conditions = [...this.range(end), ...checked];
     for (const row of this.select(columns, conditions, '')) {
       if (!take(row)) return;
       this.after = keyOf(this.path, row);
@@ -70,14 +71,14 @@ export class IndexWalk {
     else if (tookMs < STEP_MS / 2) this.rows = Math.min(MOST_ROWS, this.rows * 2);
   }
 
-  /** The key of the last row that this step may look at; undefined where it may go to the end. */
+  /** The key of the last row that this step may check; undefined if it may go to the end. */
   private endOfStep(): Key | undefined {
-    const [row] = this.select('', this.stretch(undefined), `LIMIT 1 OFFSET ${this.rows - 1}`);
+    const [row] = this.select('', this.range(undefined), `LIMIT 1 OFFSET ${this.rows - 1}`);
     return row && keyOf(this.path, row);
   }
 
-  /** From behind the last row that was taken; each side has one bound, so that the index finds it. */
-  private stretch(end: Key | undefined): readonly Condition[] {
+  /** From behind the last row taken; each side has one bound, so that the index applies it. */
+  private range(end: Key | undefined): readonly Condition[] {
     const { fixed, keys, direction, first, last } = this.path;
     const key = `(${keys.join(', ')})`;
     const [behind, upTo] = direction === 'ascending' ? ['>', '<='] : ['<', '>='];

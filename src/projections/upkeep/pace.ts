@@ -1,15 +1,14 @@
-import type { Offsets, Topic } from '../../event-log/event-log.js';
-import { UnreadableRecord } from '../../event-log/record-schema.js';
+import { type Offsets, type Topic, UnreadableRecord } from '../../event-log/event-log.js';
 import { untilDone } from '../../platform/retry.js';
 import { GenerationLost, GenerationSealed, type ReadModel } from '../../read-model/read-model.js';
 
-/** How far a long work is: `done` of `total` records in this phase, as far as is known. */
+/** Reports progress: `done` of `total` records in this phase, as far as is known. */
 export type Tell = (phase: string, done: number, total: number) => void;
 
-/** Places in the log: next offsets by topic. */
+/** Positions in the log: next offsets by topic. */
 export type Ends = Readonly<Partial<Record<Topic, Offsets>>>;
 
-/** Offsets are dense enough to be counted. */
+/** How many records there are about; offsets are nearly dense. */
 export function distance(from: Ends, to: Ends): number {
   let sum = 0;
   for (const [topic, offsets] of Object.entries(to)) {
@@ -20,9 +19,19 @@ export function distance(from: Ends, to: Ends): number {
   return sum;
 }
 
+/** The progress of the read model: everything before it is indexed. */
+export async function indexedEnds(
+  model: Pick<ReadModel, 'progress'>,
+  topics: readonly Topic[],
+  signal: AbortSignal,
+): Promise<Ends> {
+  const ends = topics.map(async (topic) => [topic, (await patiently(signal, () => model.progress(topic))).next]);
+  return Object.fromEntries(await Promise.all(ends));
+}
+
 /**
- * How much is taken at once. Where the store shares this process's one thread, that is little, and one after the other;
- * elsewhere a single one would wait for all readers that keep the store busy.
+ * How many writes a slice has, and how many reads are under way at once. Few, and one, if the store shares this process's
+ * thread; otherwise a single read would queue behind all other readers of the store.
  */
 export function paceOf({ refreshMs }: Pick<ReadModel, 'refreshMs'>): {
   readonly slice: number;
@@ -31,24 +40,24 @@ export function paceOf({ refreshMs }: Pick<ReadModel, 'refreshMs'>): {
   return refreshMs.waited === 0 ? { slice: 100, atOnce: 1 } : { slice: 1_000, atOnce: 6 };
 }
 
-/** About a quarter of a minute in all. */
+/** About 15 seconds in all. */
 const PATIENCE = { first: 100, most: 5_000, attempts: 8 };
 
 /**
- * Repeats work that changes nothing when it is repeated, because a store may be away for a moment in the middle of hours.
- * Throws what still fails then, and at once what will not pass; throws when the signal aborts.
+ * Retries idempotent work, because a store may be away for a moment during hours of work. Throws the last fault, at once if
+ * no retry can help, and throws when the signal aborts.
  */
 export async function patiently<Result>(signal: AbortSignal, work: () => Promise<Result>): Promise<Result> {
   const refuseFinal = (error: unknown) => {
     if ([GenerationLost, GenerationSealed, UnreadableRecord].some((kind) => error instanceof kind)) throw error;
   };
   const result = await untilDone(signal, work, refuseFinal, PATIENCE);
-  // Only then is there no result.
+  // Without an abort there is a result.
   signal.throwIfAborted();
   return result as Result;
 }
 
-/** Does the work for each, so many at a time. Rejects with the first failure, and begins nothing more then. */
+/** Does the work for each item, up to `most` at a time. Rejects with the first failure, and then begins no more. */
 export async function eachAtOnce<Item>(
   items: readonly Item[],
   most: number,
@@ -65,7 +74,7 @@ export async function eachAtOnce<Item>(
   }
 }
 
-/** What the work makes of each, in order; the work of so many more is under way meanwhile. */
+/** The result of the work on each item, in order; the work on up to `most` more items is under way meanwhile. */
 export async function* readAhead<Item, Result>(
   items: AsyncIterable<Item>,
   most: number,
@@ -74,7 +83,7 @@ export async function* readAhead<Item, Result>(
   const ahead: Promise<Result>[] = [];
   for await (const item of items) {
     const result = work(item);
-    // It is told when its turn comes.
+    // A failure is thrown when its turn comes.
     result.catch(() => undefined);
     ahead.push(result);
     if (ahead.length > most) yield await (ahead.shift() as Promise<Result>);

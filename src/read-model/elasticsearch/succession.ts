@@ -1,9 +1,10 @@
 import { randomBytes } from 'node:crypto';
 import type { Offsets, Topic } from '../../event-log/event-log.js';
 import type { Clock } from '../../platform/clock.js';
+import { partitionIn } from '../document.js';
 import { GenerationLost } from '../read-model.js';
 import type { Catalog, Step } from './catalog.js';
-import { type Elasticsearch, ElasticsearchFault, isMissing } from './client.js';
+import { type Elasticsearch, ElasticsearchFault } from './client.js';
 import { type Nexts, readState, writeState } from './state.js';
 
 interface Seal {
@@ -15,12 +16,12 @@ interface Seal {
 const MOST_ATTEMPTS = 50;
 
 /**
- * How a generation that has been filled takes the place of the live one.
+ * Replaces the live generation by one that has been filled.
  *
- * Progress is written through an alias, over the version that was read before. The seal takes the alias away, so that no
- * new write of progress begins, and then writes the document once, so that none which had begun can end. In place of the
- * alias stands one that says until when. Whoever finds that this is past puts the first one back, in one change that
- * depends on the other: as the promotion does. So of a lapse and a promotion one happens.
+ * Progress is written through an alias, by compare-and-swap. The seal replaces that alias by one that holds the time of
+ * its lapse, so no new write of progress begins, and then writes the document once, so none under way can succeed. After
+ * the lapse any process restores the write alias. That change requires the seal alias, and so does the promotion: a seal
+ * either lapses or is promoted, never both.
  */
 export class Succession {
   private seal: Seal | undefined;
@@ -32,7 +33,7 @@ export class Succession {
     private readonly clock: Clock,
   ) {}
 
-  /** Answers how far the live generation got. Sealing again begins a new lease. */
+  /** Returns how far the live generation got. Sealing again begins a new lease. */
   async sealLive(leaseMs: number): Promise<Readonly<Partial<Record<Topic, Offsets>>>> {
     for (let attempt = 0; attempt < MOST_ATTEMPTS; attempt += 1) {
       const seal = await this.trySeal(leaseMs);
@@ -40,13 +41,13 @@ export class Succession {
       if (!seal || !value) continue;
       this.seal = seal;
       const { identity } = (await this.catalog.liveIdentity()) ?? {};
-      // Offsets of another log say nothing about this one.
+      // Offsets of another log do not apply to this one.
       return identity?.logId === this.catalog.identity.logId ? offsetsOf(value) : {};
     }
     throw new ElasticsearchFault('the live generation of the read model could not be sealed', 409, 'seal_contended');
   }
 
-  /** Undefined where what is live, or how it is sealed, has changed meanwhile. */
+  /** Undefined if the live generation or its seal has changed meanwhile. */
   private async trySeal(leaseMs: number): Promise<Seal | undefined> {
     const { names } = this.catalog;
     const live = await this.catalog.require(await this.catalog.requireLive());
@@ -61,13 +62,12 @@ export class Succession {
       ...before.map((drop) => ({ drop, on: index })),
       { add: alias, on: index },
     ];
-    const changed = await this.changed(steps);
-    if (changed) return { generation: live.generation, alias, until };
+    if (await this.catalog.tryChange(steps)) return { generation: live.generation, alias, until };
     await this.requireBuilding();
     return undefined;
   }
 
-  /** Writes the progress as it is, so that nobody can write over what was read before. */
+  /** Writes the progress unchanged, so that no compare-and-swap on an earlier version succeeds. */
   private async lastWord(generation: number): Promise<Nexts | undefined> {
     const { names } = this.catalog;
     for (let attempt = 0; attempt < MOST_ATTEMPTS; attempt += 1) {
@@ -77,7 +77,7 @@ export class Succession {
     return undefined;
   }
 
-  /** Makes the generation live, and removes what was. */
+  /** Makes the generation live, and removes the one before. */
   async promote(): Promise<void> {
     await this.requireBuilding();
     const { seal } = this;
@@ -91,10 +91,10 @@ export class Succession {
     await this.catalog.delete(seal.generation);
   }
 
-  /** Where no answer came it may have been done: what is live then tells. */
+  /** Without a response the swap may have taken effect: the live generation shows whether it did. */
   private async swapped(seal: Seal): Promise<boolean> {
     try {
-      return await this.changed(await this.swap(seal));
+      return await this.catalog.tryChange(await this.swap(seal));
     } catch (error) {
       if ((await this.catalog.live())?.generation === this.generation) return true;
       throw error;
@@ -123,26 +123,15 @@ export class Succession {
 
   private async requireBuilding(): Promise<void> {
     const entry = await this.catalog.entry(this.generation);
-    if (!entry?.isBuilding) throw new GenerationLost(`generation ${this.generation} is not there any more`);
-  }
-
-  private async changed(steps: readonly Step[]): Promise<boolean> {
-    try {
-      await this.catalog.change(steps);
-      return true;
-    } catch (error) {
-      if (isMissing(error)) return false;
-      throw error;
-    }
+    if (!entry?.isBuilding) throw new GenerationLost(`generation ${this.generation} no longer exists`);
   }
 }
 
 function offsetsOf(nexts: Nexts): Partial<Record<Topic, Record<number, number>>> {
   const offsets: Partial<Record<Topic, Record<number, number>>> = {};
   for (const [name, next] of Object.entries(nexts)) {
-    const [topic, partition] = name.split('/') as [Topic, string];
-    const known = offsets[topic] ?? {};
-    offsets[topic] = { ...known, [Number(partition)]: next };
+    const { topic, partition } = partitionIn(name);
+    offsets[topic] = { ...offsets[topic], [partition]: next };
   }
   return offsets;
 }

@@ -1,9 +1,9 @@
 import type { Logger } from 'pino';
-import type { ReadModel } from '../../read-model/read-model.js';
+import type { ReadModel } from '../read-model/read-model.js';
 
 /**
- * Decides when what was applied is made searchable: soon while somebody waits, seldom otherwise, and one refresh for all
- * that was applied before it began. A refresh that fails is tried again.
+ * Schedules refreshes: soon while a publisher waits, seldom otherwise, and one for everything applied before it begins. A
+ * refresh that fails is retried.
  */
 export class Refresher {
   private timer: NodeJS.Timeout | undefined;
@@ -14,18 +14,17 @@ export class Refresher {
 
   constructor(
     private readonly model: ReadModel,
-    /** What has been applied at this moment, and what to do once that is searchable in a generation. */
+    /** Notes what is applied at this moment; the result is called once that is searchable in a generation. */
     private readonly snapshot: () => (generation: number) => Promise<void>,
     private readonly logger: Logger,
   ) {}
 
-  /** Resolves at once. */
   request(waited: boolean): void {
     const { refreshMs } = this.model;
     this.schedule(this.lastStart + (waited ? refreshMs.waited : refreshMs.idle));
   }
 
-  /** Nothing is refreshed any more. */
+  /** No refresh begins after this. */
   stop(): void {
     this.stopped = true;
     clearTimeout(this.timer);
@@ -46,7 +45,7 @@ export class Refresher {
     try {
       await done(await this.model.refresh());
     } catch (error) {
-      this.logger.error({ err: error }, 'what was applied could not be made searchable; trying again');
+      this.logger.error({ err: error }, 'the read model could not be refreshed; retrying');
       this.schedule(this.lastStart + this.model.refreshMs.idle);
     }
     this.running = false;
