@@ -7,9 +7,9 @@ const layers = {
   'read-model': ['event-log', 'model', 'platform', 'contract'],
   control: ['event-log', 'model', 'platform', 'contract'],
   progress: ['event-log', 'platform', 'contract'],
-  // The read model says what became of a record when nobody is left who saw it indexed.
   shapes: ['model', 'platform', 'contract'],
   kinds: ['shapes', 'model', 'platform', 'contract'],
+  // The read model says what became of a record when nobody is left who saw it indexed.
   commands: ['kinds', 'control', 'progress', 'read-model', 'event-log', 'model', 'platform', 'contract'],
   queries: ['control', 'read-model', 'model', 'platform', 'contract'],
   projections: ['control', 'progress', 'read-model', 'event-log', 'model', 'platform', 'contract'],

@@ -110,6 +110,13 @@ test('a read of a damaged document fails, and names the repair', async () => {
   await expect(harness.model.get('auditevent', ORG, idAt(2))).rejects.toThrow('svc reconcile --repair');
 });
 
+test('a read of counts that damage removed, with their sum, fails', async () => {
+  await store(harness.model, events(0, 4));
+  await harness.tamper(`DELETE FROM tally WHERE org = '${ORG}'`);
+
+  await expect(harness.model.count('auditevent', ORG)).rejects.toThrow('svc rebuild');
+});
+
 test('a read of damaged counts fails, and they are right in the next generation', async () => {
   await store(harness.model, events(0, 4));
   await harness.tamper('UPDATE tally SET count = count + 1');

@@ -221,7 +221,7 @@ describe('a restore', () => {
     await expect(restore(made.file)).rejects.toMatchObject({ name: 'StoreUnusable' });
     writeFileSync(made.file, '');
     await expect(restore(made.file)).rejects.toThrow('holds no log');
-    await expect(restore(join(folder, 'none'))).rejects.toThrow('is not there');
+    await expect(restore(join(folder, 'none'))).rejects.toThrow('does not exist');
     nothingDone();
   });
 

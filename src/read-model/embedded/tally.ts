@@ -6,7 +6,7 @@ import { column } from './row.js';
 /**
  * How many rows of a kind there are by the value of its `countBy` field. Written once a transaction, not once a row. Each
  * count has a checksum, and so does their sum by organization: a count is rejected if damage altered it, gave it to another
- * organization, or removed it.
+ * organization, or removed it. An organization without any count must not have rows.
  */
 export class Tally {
   /** Changes of the transaction by organization and value. */
@@ -62,8 +62,9 @@ export class Tally {
   of(org: string): Map<string, number> {
     const counts = new Map(this.rows(this.kind, org));
     const [[, sum] = ['', 0]] = this.rows(this.all, org);
-    if ([...counts.values()].reduce((total, count) => total + count, 0) === sum) return counts;
-    throw this.damaged();
+    const total = [...counts.values()].reduce((all, count) => all + count, 0);
+    if (total !== sum || (counts.size === 0 && this.hasCountedRows(org))) throw this.damaged();
+    return counts;
   }
 
   private write(org: string, value: string, count: number): void {
@@ -76,6 +77,13 @@ export class Tally {
     const isSound = rows.every(({ value, count, crc }) => crc === checksum([kind, org, value ?? null, count ?? null]));
     if (isSound) return rows.map(({ value, count }) => [String(value), Number(count)] as const);
     throw this.damaged();
+  }
+
+  private hasCountedRows(org: string): boolean {
+    const { countBy } = kindOf(this.kind);
+    if (countBy === undefined) return false;
+    const one = `SELECT 1 FROM "${this.kind}" WHERE org = ? AND ${column(countBy)} IS NOT NULL LIMIT 1`;
+    return this.db.prepare(one).get(org) !== undefined;
   }
 
   private damaged(): Error {
