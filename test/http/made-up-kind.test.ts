@@ -1,10 +1,12 @@
 import 'reflect-metadata';
+import { pathToFileURL } from 'node:url';
 import { IsIn } from 'class-validator';
 import { KINDS, type Kind } from '../../src/contract/kinds.js';
 import type { ResourceDocument } from '../../src/model/resource-kind.js';
+import { svc } from '../cli/support/svc.js';
 import type { Resources as ResourcesOf } from '../support/resources.js';
 
-/** A kind that this file alone adds: what it takes to add one, apart from an entry in each of two lists. */
+/** A kind that this file alone adds, to the two lists that all else is derived from when it is loaded. */
 const GADGET: Kind = {
   name: 'gadget',
   schema: 'Gadget',
@@ -24,9 +26,7 @@ const GADGET: Kind = {
     { header: 'NAME', member: 'name' },
     { header: 'COLOUR', member: 'colour' },
   ],
-  summary: 'manage gadgets',
 };
-// Before anything else is loaded: all that follows from the kinds is made of these lists.
 (KINDS as unknown as Kind[]).push(GADGET);
 const { RESOURCE_KINDS } = await import('../../src/kinds/kinds.js');
 const { completeDescribed, shaped } = await import('../../src/kinds/shaped-kind.js');
@@ -107,4 +107,14 @@ it('is what policies grant permissions on, and no more of it than the quota', as
   await gadgets.delete('fan');
   expect((await new Resources(org, 'policy').get('menders')).body).toMatchObject({ targetLinks: [] });
   expect(schemas()).toMatchObject({ GadgetPatch: { properties: { colour: { enum: ['red', 'blue', null] } } } });
+});
+
+it('has its verbs in svc', async () => {
+  const contract = pathToFileURL('dist/contract/kinds.js').href;
+  const hook = `const { KINDS } = await import('${contract}'); KINDS.push(${JSON.stringify(GADGET)});`;
+  const NODE_OPTIONS = `--import=data:text/javascript,${encodeURIComponent(hook)}`;
+  const env = { NODE_OPTIONS, SVC_ENDPOINT: service.url, SVC_ORG: org.name, SVC_TOKEN: org.key };
+  const input = '{"colour":"blue"}';
+  expect(await svc(['gadget', 'patch', 'radio', '-f', '-'], { env, input })).toMatchObject({ code: 0 });
+  expect((await svc(['gadget', 'get'], { env })).stdout).toMatch(/radio +blue/);
 });
