@@ -78,7 +78,8 @@ const PREPARED_AT_ONCE = 4;
 
 /**
  * Appends events to the log, if the publisher may still do so, and, in sync mode, waits until they are searchable.
- * Answers one result an item, in order, and only after the log has the items durably. Order: events of one resource keep the order of the items.
+ * Answers one result an item, in order, and only after the log has the items durably. Order: the
+ * events of one resource that are accepted keep the order of the items.
  */
 @CommandHandler(PublishAuditEvents)
 export class PublishAuditEventsHandler implements ICommandHandler<PublishAuditEvents> {

@@ -45,7 +45,7 @@ export const ERRORS = {
     remedy: 'Use a method from the `Allow` header.',
   },
   already_exists: {
-    when: 'A resource with this name exists.',
+    when: 'A resource with this name exists. Names of domains are unique in the whole service: it can belong to another organization.',
     remedy: 'Choose another name, or read the existing resource.',
   },
   conflict: {

@@ -45,7 +45,10 @@ abstract class Job extends Command<Context> {
   args = Option.Proxy();
 
   async execute(): Promise<number> {
-    useLocalService(process.env);
+    const missing = useLocalService(process.env);
+    if (missing !== undefined && !this.args.includes('--help') && !this.args.includes('-h')) {
+      return refuse(missing, 'set CONTROL_DATA_DIR to the folder of the service, or CONTROL_ROOT_KEY_FILE');
+    }
     const { runProcess } = await import('../cli/runner.js');
     await runProcess(this.context.version);
     return Number(process.exitCode ?? 0);
