@@ -5,10 +5,8 @@ import { Inject } from '@nestjs/common';
 import { Command, CommandHandler, type ICommandHandler } from '@nestjs/cqrs';
 import { ControlError } from '../contract/errors.js';
 import type { Caller } from '../control/fold.js';
-import type { Backup, Snapshot } from '../event-log/event-log.js';
-import { BACKUP } from '../event-log/event-log.js';
-import type { Config } from '../platform/config/config.js';
-import { CONFIG } from '../platform/config/config.js';
+import { BACKUP, type Backup, type Snapshot } from '../event-log/event-log.js';
+import { CONFIG, type Config } from '../platform/config/config.js';
 import { SecurityEvents } from './security-events.js';
 
 export interface TakenBackup extends Snapshot {

@@ -3,10 +3,8 @@ import { Inject, Injectable } from '@nestjs/common';
 import { ControlError } from '../contract/errors.js';
 import type { ControlEvent, KeyState } from '../model/control-events.js';
 import { keyStream } from '../model/streams.js';
-import type { Clock } from '../platform/clock.js';
-import { CLOCK } from '../platform/clock.js';
-import type { Ids } from '../platform/ids.js';
-import { IDS } from '../platform/ids.js';
+import { CLOCK, type Clock } from '../platform/clock.js';
+import { IDS, type Ids } from '../platform/ids.js';
 import { ServiceSecret } from '../platform/service-secret.js';
 
 /** Recognizable in logs and by secret scanners. */

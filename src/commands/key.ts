@@ -2,8 +2,7 @@ import { Inject } from '@nestjs/common';
 import { Command, CommandHandler, type ICommandHandler } from '@nestjs/cqrs';
 import type { KeyState } from '../model/control-events.js';
 import { decideAddKey, decideRemoveKey, type KeyHolder, refuseShownKey } from '../model/key.js';
-import type { Config } from '../platform/config/config.js';
-import { CONFIG } from '../platform/config/config.js';
+import { CONFIG, type Config } from '../platform/config/config.js';
 import { type Changed, type ChangeRequest, ControlChanges } from './control-changes.js';
 import { KeySecrets, keyHash } from './key-secrets.js';
 

@@ -2,8 +2,7 @@ import { Inject } from '@nestjs/common';
 import { Command, CommandHandler, type ICommandHandler } from '@nestjs/cqrs';
 import { type FieldFault, validationFailed } from '../contract/errors.js';
 import type { Caller } from '../control/fold.js';
-import type { EventLog, Topic } from '../event-log/event-log.js';
-import { EVENT_LOG } from '../event-log/event-log.js';
+import { EVENT_LOG, type EventLog, type Topic } from '../event-log/event-log.js';
 import { SecurityEvents } from './security-events.js';
 import { type JobName, type JobState, Jobs, type Tell, type Work } from './upkeep-jobs.js';
 

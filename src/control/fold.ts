@@ -1,8 +1,9 @@
 import { evolveAuditContext } from '../model/auditctx.js';
 import { evolveAuthz } from '../model/authz.js';
-import type { KeyState, KeyUsed } from '../model/control-events.js';
 import {
   type ControlEvent,
+  type KeyState,
+  type KeyUsed,
   kindOfStream,
   linksNamedIn,
   type NamingKind,

@@ -9,10 +9,8 @@ import type { Read } from '../model/control-events.js';
 import type { TargetKind } from '../model/permission.js';
 import { orgStream } from '../model/streams.js';
 import { targetLink } from '../model/targets.js';
-import type { Clock } from '../platform/clock.js';
-import { CLOCK } from '../platform/clock.js';
-import type { Config } from '../platform/config/config.js';
-import { CONFIG } from '../platform/config/config.js';
+import { CLOCK, type Clock } from '../platform/clock.js';
+import { CONFIG, type Config } from '../platform/config/config.js';
 import { Slots } from '../platform/slots.js';
 import { type Job, Turns } from '../platform/turns.js';
 

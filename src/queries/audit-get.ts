@@ -2,8 +2,7 @@ import { Inject } from '@nestjs/common';
 import { type IQueryHandler, Query, QueryHandler } from '@nestjs/cqrs';
 import { ControlError } from '../contract/errors.js';
 import { namesWithin, type Reach } from '../model/access.js';
-import type { ReadModel } from '../read-model/read-model.js';
-import { READ_MODEL } from '../read-model/read-model.js';
+import { READ_MODEL, type ReadModel } from '../read-model/read-model.js';
 
 /** Answers the JSON text of the event. Throws `not_found`, for one in a context that the caller may not read as well. */
 export class GetAuditEvent extends Query<string> {

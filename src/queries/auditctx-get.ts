@@ -1,8 +1,7 @@
 import { Inject } from '@nestjs/common';
 import { type IQueryHandler, Query, QueryHandler } from '@nestjs/cqrs';
 import { ControlError } from '../contract/errors.js';
-import type { ReadModel } from '../read-model/read-model.js';
-import { READ_MODEL } from '../read-model/read-model.js';
+import { READ_MODEL, type ReadModel } from '../read-model/read-model.js';
 import { type AuditContext, contextOf } from './auditctx-list.js';
 
 /** Throws `not_found` for a context that has neither events nor settings. */

@@ -2,8 +2,7 @@ import { Inject } from '@nestjs/common';
 import { type IQueryHandler, Query, QueryHandler } from '@nestjs/cqrs';
 import { LIMITS } from '../contract/limits.js';
 import { namesWithin, type Reach } from '../model/access.js';
-import type { ReadModel } from '../read-model/read-model.js';
-import { READ_MODEL } from '../read-model/read-model.js';
+import { READ_MODEL, type ReadModel } from '../read-model/read-model.js';
 
 export interface AuditContext {
   readonly name: string;

@@ -1,12 +1,10 @@
 import { Inject, Injectable } from '@nestjs/common';
 import { LIMITS } from '../contract/limits.js';
-import type { Config } from '../platform/config/config.js';
-import { CONFIG } from '../platform/config/config.js';
+import { CONFIG, type Config } from '../platform/config/config.js';
 import { type Job, Turns } from '../platform/turns.js';
 import type { Document } from '../read-model/document.js';
 import type { KindName } from '../read-model/kinds.js';
-import type { ReadModel } from '../read-model/read-model.js';
-import { READ_MODEL } from '../read-model/read-model.js';
+import { READ_MODEL, type ReadModel } from '../read-model/read-model.js';
 import type { Cursor, Order } from '../read-model/search.js';
 
 /**

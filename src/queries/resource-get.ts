@@ -4,8 +4,7 @@ import { ControlError } from '../contract/errors.js';
 import { nounOf } from '../contract/kinds.js';
 import type { ViewKind } from '../model/views.js';
 import type { Document } from '../read-model/document.js';
-import type { ReadModel } from '../read-model/read-model.js';
-import { READ_MODEL } from '../read-model/read-model.js';
+import { READ_MODEL, type ReadModel } from '../read-model/read-model.js';
 
 /** Answers the JSON text of the resource. Throws `not_found`. */
 export class GetResource extends Query<string> {

@@ -1,5 +1,5 @@
-import type { Answer } from '../support/api.js';
 import {
+  type Answer,
   Api,
   type Event,
   type EventPage,

@@ -1,5 +1,4 @@
-import type { Event, Json, Refusal } from '../support/api.js';
-import { Org } from '../support/api.js';
+import { type Event, type Json, Org, type Refusal } from '../support/api.js';
 import { Seed } from '../support/seed.js';
 import { startService, type TestService } from '../support/service.js';
 

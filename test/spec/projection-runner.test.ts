@@ -8,8 +8,7 @@ import { type LogEntry, type LogRecord } from '../../src/event-log/event-log.js'
 import { recordedEvent } from '../../src/model/audit-event.js';
 import { Metrics } from '../../src/platform/metrics.js';
 import { StoreUnusable } from '../../src/platform/store-unusable.js';
-import type { ProgressUpdate } from '../../src/progress/progress-feed.js';
-import { InProcessProgressFeed } from '../../src/progress/progress-feed.js';
+import { InProcessProgressFeed, type ProgressUpdate } from '../../src/progress/progress-feed.js';
 import { auditProjection } from '../../src/projections/audit.js';
 import { ProjectionRunner } from '../../src/projections/projection-runner.js';
 import { EmbeddedReadModel } from '../../src/read-model/embedded/read-model.js';

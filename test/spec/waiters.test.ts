@@ -1,5 +1,4 @@
-import type { ProgressUpdate } from '../../src/progress/progress-feed.js';
-import { InProcessProgressFeed } from '../../src/progress/progress-feed.js';
+import { InProcessProgressFeed, type ProgressUpdate } from '../../src/progress/progress-feed.js';
 import { Waiters } from '../../src/progress/waiters.js';
 
 function setUp() {

@@ -1,5 +1,13 @@
-import type { Answer, Json, Link, Org, Refusal, RequestHeaders, Sent } from './api.js';
-import { linkOf } from './api.js';
+import {
+  type Answer,
+  type Json,
+  type Link,
+  linkOf,
+  type Org,
+  type Refusal,
+  type RequestHeaders,
+  type Sent,
+} from './api.js';
 
 /** A control resource as it is answered; an Error body where the answer is one. */
 export type Resource = Refusal &

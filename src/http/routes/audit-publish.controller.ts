@@ -5,10 +5,8 @@ import { PublishAuditEvents, type Published, type PublishItem } from '../../comm
 import { ControlError, validationFailed } from '../../contract/errors.js';
 import { LIMITS } from '../../contract/limits.js';
 import type { SentAuditEvent } from '../../model/audit-event.js';
-import type { Clock } from '../../platform/clock.js';
-import { CLOCK } from '../../platform/clock.js';
-import type { Config } from '../../platform/config/config.js';
-import { CONFIG } from '../../platform/config/config.js';
+import { CLOCK, type Clock } from '../../platform/clock.js';
+import { CONFIG, type Config } from '../../platform/config/config.js';
 import { type Steps, Turns } from '../../platform/turns.js';
 import { AuditPublishDto } from '../../shapes/audit-list.js';
 import { compileShape } from '../../shapes/compiled.js';
