@@ -21,13 +21,13 @@ import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { syncFolder } from '../../src/platform/sqlite.js';
-import { canMountVolatileDisk, VolatileDisk } from '../support/volatile-disk/disk.js';
+import { hasVolatileDisk, VolatileDisk } from '../support/volatile-disk/disk.js';
 
 const PAGE = 4096;
 /** So many cuts, each with other choices: what may survive does in some of them, what must survive does in all. */
 const SEEDS = Array.from({ length: 24 }, (_, index) => index + 1);
 
-const suite = canMountVolatileDisk() ? describe : describe.skip;
+const suite = hasVolatileDisk() ? describe : describe.skip;
 
 /** What the power-loss test rests on: the disk forgets what it may, and nothing else. */
 suite('the volatile disk', () => {

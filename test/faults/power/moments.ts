@@ -12,7 +12,7 @@ export interface Moment {
   also?(at: At): Promise<unknown>;
 }
 
-export interface At {
+interface At {
   readonly service: PoweredService;
   readonly load: Load;
   /** With the root key. */

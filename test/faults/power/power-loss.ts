@@ -4,7 +4,7 @@ import { pathToFileURL } from 'node:url';
 import { verifyLog } from '../../../src/event-log/embedded/backup.js';
 import { PATIENCE } from '../../support/patience.js';
 import { SEED } from '../../support/random.js';
-import { canMountVolatileDisk } from '../../support/volatile-disk/disk.js';
+import { hasVolatileDisk } from '../../support/volatile-disk/disk.js';
 import { Client } from '../client.js';
 import { builtMain } from '../process.js';
 import { PoweredService } from './powered-service.js';
@@ -23,7 +23,7 @@ const MINUTES = 60_000 * PATIENCE;
 /** A service that does not sync is found out within so many rounds. */
 const MUTANT_ROUNDS = 12;
 
-const suite = canMountVolatileDisk() ? describe : describe.skip;
+const suite = hasVolatileDisk() ? describe : describe.skip;
 
 suite(`power loss, seed ${SEED}`, () => {
   describe('the service', () => {
