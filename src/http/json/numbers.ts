@@ -40,7 +40,7 @@ export function withExactNumbers(parsed: unknown, bytes: Buffer): { readonly val
     else if (token === COLON) place.toMember();
     else if (token === COMMA) place.toNextElement();
     else if (token === WORD && isLongNumber(tokens)) {
-      const source = bytes.latin1Slice(tokens.start, tokens.end);
+      const source = bytes.toString('latin1', tokens.start, tokens.end);
       if (isHeld(source)) continue;
       place.set(JSON.rawJSON(source));
       exact = true;
