@@ -99,6 +99,15 @@ export interface EventLog {
   close(): Promise<void>;
 }
 
+/** Values of single records, for a log that has them at hand. */
+export interface RecordValues {
+  /**
+   * The value at this position, checked against its checksum. Throws `CorruptRecord`; `PositionOutOfRange` at and beyond
+   * the head; and a `ControlError` `log_unavailable` while the log cannot be read.
+   */
+  value(topic: Topic, partition: number, offset: number): Uint8Array;
+}
+
 /** Under this token Nest injects the `EventLog`. */
 export const EVENT_LOG = Symbol('EventLog');
 

@@ -126,7 +126,8 @@ export class AccessCheck {
     const { authorization } = request.headers;
     if (authorization === undefined) return done(keyMissing());
     const hash = presentedKeyHash(authorization);
-    if (hash !== undefined && this.knows(hash)) return this.check(request, access, hash, done);
+    if (hash !== undefined && this.isGranted(request, access, hash)) return done();
+    if (hash !== undefined && this.knows(hash)) return this.confirm(request, access, hash, done);
     this.guessed(request, access, hash).then(done, done);
   };
 
@@ -137,11 +138,18 @@ export class AccessCheck {
   readonly hookAgain = (request: FastifyRequest, _reply: FastifyReply, done: HookHandlerDoneFunction): void => {
     const { standing } = request;
     if (!standing || this.authorities.isUnchanged(standing)) return done();
-    this.check(request, request.routeOptions.config.access as Checked, standing.authority.keyHash, done);
+    const access = request.routeOptions.config.access as Checked;
+    const { keyHash } = standing.authority;
+    if (this.isGranted(request, access, keyHash)) return done();
+    this.confirm(request, access, keyHash, done);
   };
 
-  private check(request: FastifyRequest, access: Checked, hash: string, done: HookHandlerDoneFunction): void {
-    if (this.state.isFresh && !this.refusal(request, access, hash) && !leavesOut(request, access)) return done();
+  /** Whether no look at the log could change the answer. */
+  private isGranted(request: FastifyRequest, access: Checked, hash: string): boolean {
+    return this.state.isFresh && !this.refusal(request, access, hash) && !leavesOut(request, access);
+  }
+
+  private confirm(request: FastifyRequest, access: Checked, hash: string, done: HookHandlerDoneFunction): void {
     this.state.confirm().then(
       () => done(this.refusal(request, access, hash)),
       (error) => done(error),
