@@ -14,6 +14,7 @@ export interface Event {
   readonly id: string;
   readonly context: { readonly name: string };
   readonly resource: Resource;
+  readonly action?: { readonly type?: string };
 }
 
 export interface Resource {
