@@ -44,7 +44,7 @@ export async function measureBytes(): Promise<Rounds> {
 }
 
 /** What the files take on the disk, as `du` counts it. */
-function sizeOf(folder: string): number {
+export function sizeOf(folder: string): number {
   const files = readdirSync(folder, { recursive: true, withFileTypes: true }).filter((entry) => entry.isFile());
   return files.reduce((sum, file) => sum + statSync(join(file.parentPath, file.name)).blocks * BLOCK, 0);
 }

@@ -58,9 +58,21 @@ export class Server {
     return Number(/^VmRSS:\s+(\d+) kB/m.exec(status)?.[1]) / 1024;
   }
 
-  async stop(): Promise<void> {
+  /** Of what the process itself has of it, without pages of files. */
+  ownMemory(): number {
+    const status = readFileSync(`/proc/${this.child.pid}/status`, 'utf8');
+    return Number(/^RssAnon:\s+(\d+) kB/m.exec(status)?.[1]) / 1024;
+  }
+
+  /** Bytes that the process has written to files so far, on their way to the disk. */
+  written(): number {
+    const io = readFileSync(`/proc/${this.child.pid}/io`, 'utf8');
+    return Number(/^write_bytes: (\d+)/m.exec(io)?.[1]);
+  }
+
+  async stop(signal: 'SIGTERM' | 'SIGKILL' = 'SIGTERM'): Promise<void> {
     const ended = new Promise((done) => this.child.once('exit', done));
-    this.child.kill('SIGTERM');
+    this.child.kill(signal);
     await ended;
   }
 }
