@@ -22,7 +22,10 @@ export interface Stoppable {
 export const stop = (server: Stoppable): Promise<void> => server.stop();
 
 /** What is under load: where it listens, and the CPU time of all its processes. */
-export type Target = Pick<Server, 'port' | 'cpuMs'>;
+export interface Target {
+  readonly port: number | readonly number[];
+  cpuMs(): number | undefined;
+}
 
 /** A server that is measured, in a process of its own. */
 export class Server {
@@ -95,10 +98,15 @@ function addressOf(child: ChildProcess): Promise<string> {
 
 export const ROOT_KEY = 'bench-root-key-that-opens-nothing-else-0123456789';
 
-export function startService(dataDir: string): Promise<Server> {
+/** The service with these settings, on any port. */
+export function startProcess(settings: Readonly<Record<string, string>>): Promise<Server> {
   const main = join(DIST, 'main.js');
   if (!existsSync(main)) throw new Error(`${main} is missing: build the service first (npm run build)`);
-  return Server.start(main, { CONTROL_DATA_DIR: dataDir, CONTROL_PORT: '0', CONTROL_ROOT_KEY: ROOT_KEY });
+  return Server.start(main, { CONTROL_PORT: '0', CONTROL_ROOT_KEY: ROOT_KEY, ...settings });
+}
+
+export function startService(dataDir: string): Promise<Server> {
+  return startProcess({ CONTROL_DATA_DIR: dataDir });
 }
 
 /** Makes an organization; answers the key of its service account. */
