@@ -32,6 +32,9 @@ import type { Transaction } from './sweep.js';
 import { KindTable } from './table.js';
 import { Texts } from './texts.js';
 
+/** Offsets by topic and partition. */
+type Points = ReadonlyMap<string, number>;
+
 export interface GenerationParts {
   readonly retention: Retention;
   readonly turns: Turns;
@@ -48,11 +51,12 @@ export class EmbeddedGeneration implements Generation {
   private readonly advance: StatementSync;
   private readonly texts: Texts;
   private readonly commits: SeldomCommits;
-  /** The progress of what was applied, and of what was committed, by topic and partition. */
-  private applied: ReadonlyMap<string, number>;
-  private committed: ReadonlyMap<string, number>;
+  /** The progress of what was applied, of what the callers know to be applied, and of what was committed. */
+  private applied: Points;
+  private told: Points;
+  private committed: Points;
   /** Set after a loss, until everything that had been applied is applied again. */
-  private lost: { readonly reason: unknown; readonly until: ReadonlyMap<string, number> } | undefined;
+  private lost: { readonly reason: unknown; readonly until: Points } | undefined;
   private losses = 0;
 
   constructor(
@@ -66,7 +70,7 @@ export class EmbeddedGeneration implements Generation {
     this.tables = Object.fromEntries(
       KIND_NAMES.map((kind) => [kind, new KindTable(database, new RowFormat(kind, this.texts, records), this.expiry)]),
     ) as Record<KindName, KindTable>;
-    this.applied = this.committed = pointsOf(progressIn(database));
+    this.applied = this.told = this.committed = pointsOf(progressIn(database));
     this.commits = new SeldomCommits(database, {
       completing: () => {
         for (const table of Object.values(this.tables)) table.flush();
@@ -91,8 +95,10 @@ export class EmbeddedGeneration implements Generation {
       for (const [partition, next] of Object.entries(progress)) this.advance.run(topic, Number(partition), next);
       return codes;
     }, weightOf(writes));
-    this.note(topic, progress);
+    this.applied = laterOf(this.applied, pointsOf({ [topic]: progress }));
     this.commits.commitIfDue();
+    this.told = this.applied;
+    this.noteRecovery();
     return outcomes;
   }
 
@@ -218,14 +224,9 @@ export class EmbeddedGeneration implements Generation {
     return this.commits.write(work, weight);
   }
 
-  private note(topic: Topic, progress: Offsets): void {
-    this.applied = laterOf(this.applied, pointsOf({ [topic]: progress }));
-    this.noteRecovery();
-  }
-
   private noteRecovery(): void {
-    const { lost, applied } = this;
-    if (lost && [...lost.until].every(([key, next]) => (applied.get(key) ?? 0) >= next)) this.lost = undefined;
+    const { lost, told } = this;
+    if (lost && [...lost.until].every(([key, next]) => (told.get(key) ?? 0) >= next)) this.lost = undefined;
   }
 
   private forget(): void {
@@ -240,8 +241,8 @@ export class EmbeddedGeneration implements Generation {
   private fallBack(reason: unknown): void {
     this.forget();
     this.losses += 1;
-    this.lost = { reason, until: laterOf(this.lost?.until ?? new Map(), this.applied) };
-    this.applied = this.committed;
+    this.lost = { reason, until: laterOf(this.lost?.until ?? new Map(), this.told) };
+    this.applied = this.told = this.committed;
     this.noteRecovery();
   }
 
@@ -271,14 +272,14 @@ function gone(): never {
   throw new GenerationLost('the generation no longer exists');
 }
 
-function pointsOf(progress: Readonly<Partial<Record<Topic, Offsets>>>): ReadonlyMap<string, number> {
+function pointsOf(progress: Readonly<Partial<Record<Topic, Offsets>>>): Points {
   const points = Object.entries(progress).flatMap(([topic, offsets]) =>
     Object.entries(offsets).map(([partition, next]) => [`${topic}/${partition}`, next] as const),
   );
   return new Map(points);
 }
 
-function laterOf(one: ReadonlyMap<string, number>, other: ReadonlyMap<string, number>): ReadonlyMap<string, number> {
+function laterOf(one: Points, other: Points): Points {
   const later = new Map(one);
   for (const [key, next] of other) later.set(key, Math.max(next, later.get(key) ?? 0));
   return later;
