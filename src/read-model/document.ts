@@ -63,7 +63,7 @@ interface DocumentContent {
   readonly source: string;
 }
 
-export interface WriteContent extends Omit<DocumentContent, 'source'> {
+interface WriteContent extends Omit<DocumentContent, 'source'> {
   /** The text or its UTF-8: bytes that are only passed on need no decoding, and do not burden the garbage collector. */
   readonly source: string | Uint8Array;
   /** The source is the record at `place` with its `receivedTime`, so a store that can read the log need not keep it. */
