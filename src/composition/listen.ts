@@ -44,7 +44,7 @@ export async function listen(parts: Parts, logger: Logger, started: AsyncDisposa
   const access = new AccessCheck(state, denied, clock, keyHash(parts.rootKey), guesses, uses);
   // Before the second check of the access: a read may wait long for its turn.
   server.addHook('preHandler', new LargeReads(readPlaces(config)).hook);
-  const routes = prepareServer(server, access, readiness);
+  const routes = prepareServer(server, access, readiness, parts.turns);
   const connections = watchConnections(server.server, parts, logger);
   const app = await NestFactory.create<NestFastifyApplication>(AppModule.of(parts), adapter, {
     logger: nestLogger(logger),

@@ -2,7 +2,7 @@ import { ControlError } from '../contract/errors.js';
 import { nameOf } from '../contract/links.js';
 import type { Principal, Reach } from '../model/access.js';
 import { type Authority, INVALID_KEY, type Judgement, judge, type Refused } from '../model/authority.js';
-import type { Read } from '../model/control-events.js';
+import type { Read, StreamName } from '../model/control-events.js';
 import { authzStream, keyStream } from '../model/streams.js';
 import type { Clock } from '../platform/clock.js';
 import { versionOf } from './fold.js';
@@ -14,10 +14,17 @@ export interface Standing {
   readonly principal: Principal;
   /** The resources for which the first permission held. */
   readonly reach: Reach;
-  readonly key: number;
-  readonly authz: number;
+  /** The streams that it depends on, at the versions that were judged. */
+  readonly key: Version;
+  readonly authz: Version;
   /** When the key expires, in milliseconds since 1970-01-01T00:00:00Z. */
   readonly expires: number;
+}
+
+interface Version {
+  /** Kept, because a text that is made anew costs more to look up than all the rest of a check. */
+  readonly stream: StreamName;
+  readonly version: number;
 }
 
 /** Checks a request's authority several times: when it begins, when its body is read, before each page of its response. */
@@ -34,20 +41,21 @@ export class AuthorityCheck {
 
   /** For an authority that was just found to hold for this principal. */
   standing(authority: Authority, principal: Principal, reach: Reach): Standing {
-    const { expires } = this.state.read(keyStream(authority.keyHash)) ?? {};
+    const stream = keyStream(authority.keyHash);
+    const { expires } = this.state.read(stream) ?? {};
     return {
       authority,
       principal,
       reach,
-      ...this.versions(authority),
+      key: this.present(stream),
+      authz: this.present(authzStream(authority.org)),
       expires: expires === undefined ? Number.POSITIVE_INFINITY : Date.parse(expires),
     };
   }
 
   /** Whether it certainly holds, because nothing that it depends on has changed. Costs two map lookups. */
-  isUnchanged({ authority, key, authz, expires }: Standing): boolean {
-    const now = this.versions(authority);
-    return key === now.key && authz === now.authz && this.clock.now() < expires && this.state.isFresh;
+  isUnchanged({ key, authz, expires }: Standing): boolean {
+    return this.isPresent(key) && this.isPresent(authz) && this.clock.now() < expires && this.state.isFresh;
   }
 
   /**
@@ -87,9 +95,12 @@ export class AuthorityCheck {
     if (refused) throw refusalOf(refused);
   }
 
-  private versions({ org, keyHash }: Authority): Pick<Standing, 'key' | 'authz'> {
-    const { fold } = this.state;
-    return { key: versionOf(fold, keyStream(keyHash)), authz: versionOf(fold, authzStream(org)) };
+  private present(stream: StreamName): Version {
+    return { stream, version: versionOf(this.state.fold, stream) };
+  }
+
+  private isPresent({ stream, version }: Version): boolean {
+    return versionOf(this.state.fold, stream) === version;
   }
 }
 

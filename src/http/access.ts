@@ -17,6 +17,7 @@ import { keyStream } from '../model/streams.js';
 import { targetLink } from '../model/targets.js';
 import type { Clock } from '../platform/clock.js';
 import { STATUSES } from './errors/statuses.js';
+import type { JsonDocument } from './json/parse.js';
 
 /** A permission on resources of a kind, and on which of them the route needs it. */
 export interface Needed {
@@ -53,6 +54,7 @@ declare module 'fastify' {
     access?: Access;
     maxBytes?: number;
     unparsed?: boolean;
+    parse?: (bytes: Buffer) => JsonDocument;
     bodyOptional?: boolean;
     large?: boolean;
   }
@@ -64,6 +66,8 @@ export interface BodyOptions {
   readonly maxBytes?: number;
   /** The route parses the body itself. */
   readonly unparsed?: boolean;
+  /** In place of `parseJson`. */
+  readonly parse?: (bytes: Buffer) => JsonDocument;
   /** The body may be left out, as that of every DELETE. */
   readonly bodyOptional?: boolean;
   /** Whether it is one of the organization's large reads (`large-reads.ts`): by default where it shows some resources of many. */
@@ -126,7 +130,8 @@ export class AccessCheck {
     const { authorization } = request.headers;
     if (authorization === undefined) return done(keyMissing());
     const hash = presentedKeyHash(authorization);
-    if (hash !== undefined && this.knows(hash)) return this.check(request, access, hash, done);
+    if (hash !== undefined && this.isGranted(request, access, hash)) return done();
+    if (hash !== undefined && this.knows(hash)) return this.confirm(request, access, hash, done);
     this.guessed(request, access, hash).then(done, done);
   };
 
@@ -137,11 +142,18 @@ export class AccessCheck {
   readonly hookAgain = (request: FastifyRequest, _reply: FastifyReply, done: HookHandlerDoneFunction): void => {
     const { standing } = request;
     if (!standing || this.authorities.isUnchanged(standing)) return done();
-    this.check(request, request.routeOptions.config.access as Checked, standing.authority.keyHash, done);
+    const access = request.routeOptions.config.access as Checked;
+    const { keyHash } = standing.authority;
+    if (this.isGranted(request, access, keyHash)) return done();
+    this.confirm(request, access, keyHash, done);
   };
 
-  private check(request: FastifyRequest, access: Checked, hash: string, done: HookHandlerDoneFunction): void {
-    if (this.state.isFresh && !this.refusal(request, access, hash) && !leavesOut(request, access)) return done();
+  /** Whether no look at the log could change the answer. */
+  private isGranted(request: FastifyRequest, access: Checked, hash: string): boolean {
+    return this.state.isFresh && !this.refusal(request, access, hash) && !leavesOut(request, access);
+  }
+
+  private confirm(request: FastifyRequest, access: Checked, hash: string, done: HookHandlerDoneFunction): void {
     this.state.confirm().then(
       () => done(this.refusal(request, access, hash)),
       (error) => done(error),

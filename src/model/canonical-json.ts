@@ -4,9 +4,15 @@
  */
 export function canonicalJson(value: unknown): string {
   if (value === null || typeof value !== 'object' || JSON.isRawJSON(value)) return JSON.stringify(value);
-  if (Array.isArray(value)) return `[${value.map(canonicalJson).join(',')}]`;
-  const members = Object.entries(value).sort(([a], [b]) => (a < b ? -1 : 1));
-  return `{${members.map(([name, member]) => `${JSON.stringify(name)}:${canonicalJson(member)}`).join(',')}}`;
+  let text = '';
+  if (Array.isArray(value)) {
+    for (const item of value) text += `${text && ','}${canonicalJson(item)}`;
+    return `[${text}]`;
+  }
+  for (const name of Object.keys(value).sort()) {
+    text += `${text && ','}${JSON.stringify(name)}:${canonicalJson((value as Record<string, unknown>)[name])}`;
+  }
+  return `{${text}}`;
 }
 
 /** Whether both are the same JSON value. What is absent is the same as null. */

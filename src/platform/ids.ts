@@ -19,7 +19,7 @@ export const IDS = Symbol('Ids');
 /** Random bytes are drawn in bulk: a draw of its own for each identifier costs more than all else about it. */
 const POOL_BYTES = 4096;
 
-function randomPool(): (count: number) => Uint8Array {
+function randomPool(): (count: number) => Buffer {
   let pool = randomBytes(POOL_BYTES);
   let used = 0;
   return (count) => {
@@ -42,7 +42,7 @@ export function systemIds(clock: Clock): Ids {
         state.seq += 1;
       } else {
         state.ms = now;
-        state.seq = randomBytes(4).readUInt32BE() >>> 1;
+        state.seq = random(4).readUInt32BE() >>> 1;
       }
       return v7({ msecs: now, seq: state.seq, random: random(16) });
     },

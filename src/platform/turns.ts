@@ -36,6 +36,8 @@ export interface Job {
   readonly remedy?: string;
   /** Aborts when nobody waits for the result any more. */
   readonly signal?: AbortSignal;
+  /** Whether its first step is long: then it waits for its turn before it begins, unless it is the only work. */
+  readonly beginsLong?: boolean;
   /** How long its runs held the loop until now; kept here by `run`. */
   spentMs?: number;
 }
@@ -56,6 +58,7 @@ export class Turns {
   /** Throws `too_costly` when the budget is spent, and with the reason of the signal when that aborts. */
   async run<Result>(job: Job, steps: Steps<Result>): Promise<Result> {
     let isSpent = false;
+    if (job.beginsLong && this.isTicking) await this.turn(job.org);
     let began = this.begin();
     try {
       for (;;) {

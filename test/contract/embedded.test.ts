@@ -1,10 +1,12 @@
 import { rm } from 'node:fs/promises';
 import { join } from 'node:path';
+import { DatabaseSync } from 'node:sqlite';
 import { EmbeddedEventLog } from '../../src/event-log/embedded/event-log.js';
+import { CorruptRecord, PositionOutOfRange } from '../../src/event-log/event-log.js';
 import { openEmbeddedLog, openEmbeddedReadModel, temporaryFolder } from './embedded.harness.js';
 import { eventLogContract } from './event-log.contract.js';
 import { failureCases } from './event-log.failure.js';
-import { entry, logCases, readAll, texts } from './event-log.harness.js';
+import { entries, entry, logCases, readAll, texts } from './event-log.harness.js';
 import { readModelContract } from './read-model.contract.js';
 
 eventLogContract('embedded', () => openEmbeddedLog('done'));
@@ -62,5 +64,59 @@ describe('embedded event log', () => {
     expect(times).toEqual(times.toSorted((a, b) => a - b));
     expect(times[0]).toBe(2_000_000_000_000);
     await reopened.close();
+  });
+
+  describe('values of single records', () => {
+    const open = () => EmbeddedEventLog.open({ file: join(folder, 'log.db'), partitions: { audit: 2 } });
+    const text = (value: Uint8Array) => Buffer.from(value).toString();
+
+    test('are those that were appended, from memory and from the file', async () => {
+      const log = await open();
+      const appended = entries(200, 'x');
+      const positions = await log.append(appended);
+      const values = (of: EmbeddedEventLog) =>
+        positions.map(({ partition, offset }) => text(of.value('audit', partition, offset)));
+      const expected = appended.map(({ value }) => text(value));
+      expect(values(log)).toEqual(expected);
+      await log.close();
+
+      const reopened = await open();
+      expect(values(reopened)).toEqual(expected);
+      await reopened.close();
+    });
+
+    test('outside the log are out of range', async () => {
+      const log = await open();
+      await log.append([entry('only', { topic: 'control' })]);
+
+      for (const [partition, offset] of [
+        [0, 1],
+        [0, -1],
+        [1, 0],
+      ] as const) {
+        expect(() => log.value('control', partition, offset)).toThrow(PositionOutOfRange);
+      }
+      await log.close();
+      expect(() => log.value('control', 0, 0)).toThrow(expect.objectContaining({ code: 'log_unavailable' }));
+    });
+
+    test.each([
+      ['was altered', `UPDATE control_0 SET headers = '{"v":"2"}' WHERE offset = 1`],
+      ['is missing', 'DELETE FROM control_0 WHERE offset = 1'],
+    ])('of a record that %s are refused', async (what, sql) => {
+      const log = await open();
+      await log.append(entries(3, 'x').map((one) => ({ ...one, topic: 'control' as const })));
+      await log.close();
+      const db = new DatabaseSync(join(folder, 'log.db'));
+      db.exec(sql);
+      db.close();
+
+      const reopened = await open();
+      expect(() => reopened.value('control', 0, 1)).toThrow(
+        new CorruptRecord(`${join(folder, 'log.db')}: control/0: record 1 ${what}`),
+      );
+      expect(text(reopened.value('control', 0, 2))).toMatch(/^x/);
+      await reopened.close();
+    });
   });
 });

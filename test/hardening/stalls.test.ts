@@ -148,6 +148,8 @@ const numbers = `[${Array.from(
 const texts = JSON.stringify(
   Array.from({ length: 32 }, (_, n) => ({ resource: { name: `t${n}`, data: { fill: 'x'.repeat(200_000) } } })),
 );
+/** Each number must be compared with what a double makes of it. */
+const exponents = `{"resource":{"name":"e","data":{"a":[${'1e1,'.repeat(60_000)}1]}}}`;
 const FILTERS = ['requestId', 'podId', 'location', 'gvcAlias', 'actionType', 'subjectEmail', 'resultStatus'] as const;
 const REPORT = '/org/heavy/group/g1-x/-accessreport';
 /** When all was seeded, by the clock of the log, and a little later each. */
@@ -196,6 +198,12 @@ const ATTACKS: readonly Attack[] = [
   },
   { name: 'bulks of numbers', atOnce: 2, requests: [bulk(numbers, 'application/json')], statuses: [200, 503] },
   { name: 'bulks of long texts', atOnce: 2, requests: [bulk(texts, 'application/json')], statuses: [200, 503] },
+  {
+    name: 'events of 240 KB of numbers',
+    atOnce: 32,
+    requests: [{ method: 'POST', path: '/audit/org/heavy/auditctx/app', body: exponents }],
+    statuses: [201, 202, 503],
+  },
   {
     name: `changes beside ${WIDE_GROUPS} groups of 200 members`,
     atOnce: 2,

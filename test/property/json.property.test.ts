@@ -125,6 +125,36 @@ describe('numbers', () => {
     );
   });
 
+  test('keep their place in any value, beside names with escapes', () => {
+    const kept = (_name: string, value: unknown, { source = '' }: { readonly source?: string }) =>
+      typeof value === 'number' && !same(scaled(JSON.stringify(value) ?? ''), scaled(source))
+        ? JSON.rawJSON(source)
+        : value;
+    const leaf = fc.oneof(
+      number.filter((text) => Number.isFinite(Number(text))).map((text) => ({ text })),
+      fc.constant({ text: '9007199254740993' }),
+      jsonValue.map((value) => ({ text: JSON.stringify(value) })),
+    );
+    const nested = fc.letrec<{ readonly value: { readonly text: string } }>((tie) => ({
+      value: fc.oneof(
+        { maxDepth: 4 },
+        leaf,
+        fc.array(tie('value')).map((items) => ({ text: `[${items.map(({ text }) => text).join(' ,')}]` })),
+        fc.dictionary(unicode(), tie('value')).map((members) => ({
+          text: `{${Object.entries(members).map(([name, { text }]) => `${JSON.stringify(name)} :${text}`)}}`,
+        })),
+      ),
+    }));
+    fc.assert(
+      fc.property(nested.value, ({ text }) => {
+        const refused = refusal(text);
+        if (refused) return;
+        expect(JSON.stringify(parseJsonText(text).value)).toBe(JSON.stringify(JSON.parse(text, kept)));
+      }),
+      seeded(1_000),
+    );
+  });
+
   interface Scaled {
     readonly units: bigint;
     readonly power: bigint;

@@ -74,6 +74,24 @@ describe('turns', () => {
     });
   });
 
+  test('keep work with a long first step until its turn, so that no two of them share an iteration of the loop', async () => {
+    const turns = new Turns();
+    let loops = 0;
+    let isDone = false;
+    const started: number[] = [];
+    const long = () =>
+      turns.run(
+        { org: 'acme', beginsLong: true },
+        steps(1, 10, () => started.push(loops)),
+      );
+    const work = Promise.all([long(), long(), long()]).then(() => {
+      isDone = true;
+    });
+    for (; !isDone; loops += 1) await new Promise((resolve) => setImmediate(resolve));
+    await work;
+    expect(new Set(started).size).toBe(3);
+  });
+
   test('count all runs of a job together', async () => {
     const turns = new Turns();
     const job: Job = { org: 'acme', budgetMs: 1_000 };

@@ -16,6 +16,7 @@ import {
   type Position,
   PositionOutOfRange,
   partitionOf,
+  type RecordValues,
   type Snapshot,
   type Topic,
 } from '../event-log.js';
@@ -43,7 +44,7 @@ const REOPEN_MS = 500;
  * The log in one SQLite file: WAL, `synchronous=FULL`, so a commit has reached the disk when it returns. The appends of
  * one turn of the event loop share one transaction, and so one fsync, up to 2 MiB of them.
  */
-export class EmbeddedEventLog implements EventLog, Backup {
+export class EmbeddedEventLog implements EventLog, RecordValues, Backup {
   readonly id: string;
   private readonly tables = new Map<Topic, PartitionTable[]>();
   private readonly clock: Clock;
@@ -268,6 +269,13 @@ export class EmbeddedEventLog implements EventLog, Backup {
 
   private wakeReaders(): void {
     for (const wake of [...this.waiting]) wake();
+  }
+
+  value(topic: Topic, partition: number, offset: number): Uint8Array {
+    const table = this.tablesOf(topic)[partition];
+    if (!table) throw new PositionOutOfRange(`the log has no ${topic}/${partition}`);
+    if (this.db.isOpen) return table.value(offset);
+    throw new ControlError('log_unavailable', 'the log cannot be read at the moment; retry');
   }
 
   async head(topic: Topic): Promise<Offsets> {

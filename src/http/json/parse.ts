@@ -3,6 +3,8 @@ import { ControlError, validationFailed } from '../../contract/errors.js';
 import { COLON, COMMA, END, JsonTokens, OPEN_ARRAY, OPEN_OBJECT, QUOTE, WORD } from '../../contract/json-tokens.js';
 import { LIMITS } from '../../contract/limits.js';
 import { escapePointer } from '../../platform/json-pointer.js';
+import type { Verbatim } from '../../platform/verbatim-json.js';
+import { isLongNumber, withExactNumbers } from './numbers.js';
 
 /** A parsed body. */
 export interface JsonDocument {
@@ -11,6 +13,8 @@ export interface JsonDocument {
   readonly exact: boolean;
   /** The outermost value is at depth 1. */
   readonly depth: number;
+  /** What was sent, where only its texts were read: empty objects stand in `value` for the others. */
+  readonly verbatim?: Verbatim;
 }
 
 interface Scan {
@@ -31,14 +35,15 @@ export function parseJson(bytes: Buffer, maxDepth: number = LIMITS.depth): JsonD
   const { depth, members, hasLongNumber, hasEscape } = scan(bytes);
   if (depth > maxDepth) throw tooDeep(depth, maxDepth);
   const text = bytes.toString();
-  const value = parseText(text, hasLongNumber);
-  if (countMembers(value) !== members) {
+  const parsed = parseText(text);
+  if (countMembers(parsed) !== members) {
     const pointer = findDuplicateName(bytes);
     throw new ControlError('malformed_json', `duplicate member ${pointer}`, { pointer });
   }
+  const { value, exact } = hasLongNumber ? withExactNumbers(parsed, bytes) : { value: parsed, exact: false };
   if (text.includes('__proto__') || (hasEscape && text.includes('\\u'))) refuseNames(value);
   if (hasEscape && SURROGATE_ESCAPE.test(text)) refuseLoneSurrogates(value);
-  return { value, exact: hasLongNumber && exactNumbers(value).length > 0, depth };
+  return { value, exact, depth };
 }
 
 const SURROGATE_ESCAPE = /\\u[dD]/;
@@ -47,14 +52,14 @@ export function tooDeep(depth: number, most: number): ControlError {
   return new ControlError('malformed_json', `the body is nested ${depth} levels deep; the limit is ${most}`);
 }
 
-/** JSON pointers of the numbers that a double cannot hold. */
-export function exactNumbers(value: unknown): string[] {
-  return pointersWhere(value, (leaf) => JSON.isRawJSON(leaf));
+/** JSON pointers of the numbers that a double cannot hold, except below the members that are left out. */
+export function exactNumbers(value: unknown, isLeftOut?: (path: readonly string[]) => boolean): string[] {
+  return pointersWhere(value, (leaf) => JSON.isRawJSON(leaf), isLeftOut);
 }
 
-function parseText(text: string, longNumber: boolean): unknown {
+function parseText(text: string): unknown {
   try {
-    return longNumber ? JSON.parse(text, keepNumber) : JSON.parse(text);
+    return JSON.parse(text);
   } catch (error) {
     // V8's message quotes the text; the place alone is enough, and quotes nobody.
     const place = /position (\d+)/.exec((error as Error).message)?.[1];
@@ -62,31 +67,6 @@ function parseText(text: string, longNumber: boolean): unknown {
     throw new ControlError('malformed_json', `the body is not valid JSON: the fault is at character ${at.at}`, at);
   }
 }
-
-/** A longer number is kept as it is written, whatever its value: comparing it could take long. */
-const LONGEST_COMPARED = 100;
-
-function keepNumber(this: unknown, _key: string, value: unknown, context: { readonly source?: string }): unknown {
-  if (typeof value !== 'number' || context.source === undefined) return value;
-  const { source } = context;
-  const same = source.length <= LONGEST_COMPARED && decimal(source) === decimal(String(value));
-  return same ? value : JSON.rawJSON(source);
-}
-
-/** One text for all texts of the same decimal number. */
-function decimal(text: string): string {
-  const [, sign = '', whole = '', fraction = '', exponent = '0'] =
-    /^(-?)(\d+)(?:\.(\d+))?(?:[eE]([+-]?\d+))?$/.exec(text) ?? [];
-  const digits = `${whole}${fraction}`.replace(/^0+/, '');
-  const significant = digits.replace(/0+$/, '');
-  if (significant === '') return whole === '' ? text : '0';
-  const scale = BigInt(exponent) - BigInt(fraction.length) + BigInt(digits.length - significant.length);
-  return `${sign}${significant}e${scale}`;
-}
-
-const NINE = 0x39;
-const LETTER_E = 0x65;
-const LOWER_CASE = 0x20;
 
 /** One pass over the tokens: what a parser does not tell afterwards. */
 function scan(bytes: Buffer): Scan {
@@ -99,15 +79,6 @@ function scan(bytes: Buffer): Scan {
     else if (tokens.depth > found.depth) found.depth = tokens.depth;
   }
   return found;
-}
-
-/** Whether a double may write it back in another way: only with 16 digits and more, or an exponent. */
-function isLongNumber({ json, start, end }: JsonTokens): boolean {
-  const first = json[start] as number;
-  if (first > NINE) return false;
-  if (end - start >= 16) return true;
-  for (let at = start + 1; at < end; at += 1) if (((json[at] as number) | LOWER_CASE) === LETTER_E) return true;
-  return false;
 }
 
 /** The JSON pointer of the first name that repeats another of its object, in text that is JSON; '' if none does. */
@@ -139,7 +110,6 @@ function countMembers(value: unknown): number {
     for (const item of value) count += countMembers(item);
     return count;
   }
-  if (JSON.isRawJSON(value)) return 0;
   for (const name of Object.keys(value)) count += 1 + countMembers((value as Record<string, unknown>)[name]);
   return count;
 }
@@ -163,15 +133,22 @@ function refuseLoneSurrogates(value: unknown): void {
 }
 
 /** Pointers (RFC 6901) of all values that the test picks, by value and member name. */
-function pointersWhere(value: unknown, test: (value: unknown, name: string) => boolean): string[] {
+function pointersWhere(
+  value: unknown,
+  test: (value: unknown, name: string) => boolean,
+  isLeftOut: (path: readonly string[]) => boolean = () => false,
+): string[] {
   const found: string[] = [];
-  const visit = (at: unknown, name: string, pointer: string) => {
-    if (test(at, name)) found.push(pointer);
-    if (at === null || typeof at !== 'object' || JSON.isRawJSON(at)) return;
+  const path: string[] = [];
+  const visit = (at: unknown, name: string) => {
+    if (test(at, name)) found.push(path.map((member) => `/${escapePointer(member)}`).join(''));
+    if (at === null || typeof at !== 'object' || JSON.isRawJSON(at) || isLeftOut(path)) return;
     for (const member of Object.keys(at)) {
-      visit((at as Record<string, unknown>)[member], member, `${pointer}/${escapePointer(member)}`);
+      path.push(member);
+      visit((at as Record<string, unknown>)[member], member);
+      path.pop();
     }
   };
-  visit(value, '', '');
+  visit(value, '');
   return found;
 }

@@ -11,7 +11,8 @@ import { exactNumbers } from '../json/parse.js';
 const AHEAD_MS = 5 * 60 * 1000;
 
 /** Where a client's own JSON goes, which is kept as it is. */
-const FREE_FORM = ['/resource/data/', '/context/data/', '/subject/claims/', '/subject/data/', '/action/data/'];
+const FREE_FORM = ['resource/data', 'context/data', 'subject/claims', 'subject/data', 'action/data'];
+const isFreeForm = (path: readonly string[]) => path.length === 2 && FREE_FORM.includes(path.join('/'));
 
 const shapeFaults = compileShape(AuditEventDto);
 
@@ -19,7 +20,7 @@ const shapeFaults = compileShape(AuditEventDto);
 export function eventFaults(value: unknown, exact: boolean, now: number): FieldFault[] {
   let faults = shapeFaults(value);
   if (exact) {
-    const outside = exactNumbers(value).filter((pointer) => !FREE_FORM.some((free) => pointer.startsWith(free)));
+    const outside = exactNumbers(value, isFreeForm);
     // An exact number stands as an object; where one belongs, the shape would complain of that object's own members.
     const others = new Set(outside);
     faults = faults.filter(({ pointer }) => !others.has(pointer.replace(/\/rawJSON$/, '')));

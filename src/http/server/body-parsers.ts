@@ -1,19 +1,29 @@
 import type { FastifyInstance, FastifyRequest } from 'fastify';
 import { ControlError } from '../../contract/errors.js';
-import { parseJson } from '../json/parse.js';
+import type { Steps, Turns } from '../../platform/turns.js';
+import { type JsonDocument, parseJson } from '../json/parse.js';
+
+/** A body of more bytes is parsed when its organization has a turn: it can take 20 ms. */
+const SHORT_BYTES = 32 * 1024;
 
 /**
  * What becomes of a request's body by its `Content-Type`: JSON a `JsonDocument`, and what a route parses itself its bytes.
  * Where a request needs no body, an empty one is none, whatever type it is said to be of: many clients name one always.
  */
-export function addBodyParsers(server: FastifyInstance): void {
+export function addBodyParsers(server: FastifyInstance, turns: Turns): void {
   server.removeAllContentTypeParsers();
   server.addContentTypeParser('application/json', { parseAs: 'buffer' }, (request, body, done) => {
     const bytes = body as Buffer;
     if (bytes.length === 0 && needsNoBody(request)) return done(null);
-    if (request.routeOptions.config.unparsed) return done(null, { type: 'json', bytes });
+    const { unparsed, parse = parseJson } = request.routeOptions.config;
+    if (unparsed) return done(null, { type: 'json', bytes });
+    if (bytes.length > SHORT_BYTES) {
+      const job = { org: request.principal?.org ?? '', beginsLong: true };
+      turns.run(job, longParse(bytes, parse)).then((document) => done(null, document), done);
+      return;
+    }
     try {
-      done(null, parseJson(bytes));
+      done(null, parse(bytes));
     } catch (error) {
       done(error as Error);
     }
@@ -29,6 +39,13 @@ export function addBodyParsers(server: FastifyInstance): void {
       new ControlError('unsupported_media_type', 'this route does not accept this Content-Type; send application/json'),
     );
   });
+}
+
+/** What comes next, the checks of what was parsed, is for another slice. */
+function* longParse(bytes: Buffer, parse: (bytes: Buffer) => JsonDocument): Steps<JsonDocument> {
+  const document = parse(bytes);
+  yield;
+  return document;
 }
 
 function needsNoBody({ method, routeOptions }: FastifyRequest): boolean {

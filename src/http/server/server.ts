@@ -13,6 +13,7 @@ import { ControlError } from '../../contract/errors.js';
 import { LIMITS } from '../../contract/limits.js';
 import type { Config } from '../../platform/config/config.js';
 import type { Ids } from '../../platform/ids.js';
+import { Turns } from '../../platform/turns.js';
 import { type AccessCheck, requireAccess } from '../access.js';
 import { addressOf } from '../caller.js';
 import type { ErrorFilter } from '../errors/filter.js';
@@ -90,6 +91,7 @@ export function prepareServer(
   server: FastifyInstance,
   access: AccessCheck,
   gate: Gate,
+  turns = new Turns(),
 ): ReadonlyMap<string, Set<string>> {
   const routes = new Map<string, Set<string>>();
   server.decorateRequest('principal', null);
@@ -129,7 +131,7 @@ export function prepareServer(
     keepOutOfFrames(reply);
     done();
   });
-  addBodyParsers(server);
+  addBodyParsers(server, turns);
   return routes;
 }
 
