@@ -1,7 +1,7 @@
 import { Inject } from '@nestjs/common';
 import { type IQueryHandler, Query, QueryHandler } from '@nestjs/cqrs';
 import { ControlError, validationFailed } from '../contract/errors.js';
-import { nounOf } from '../contract/kinds.js';
+import { kindOf } from '../contract/kinds.js';
 import { PastStates } from '../control/past-state.js';
 import { ControlState } from '../control/state.js';
 import { AccessRules, type PermissionReport } from '../model/access.js';
@@ -98,7 +98,7 @@ export class ReportAccessHandler implements IQueryHandler<ReportAccess> {
     if (target === undefined) {
       throw new ControlError(
         'not_found',
-        `no ${nounOf(kind)} \`${ref}\` exists in \`${org}\`, or it did not exist at that time`,
+        `no ${kindOf(kind).noun} \`${ref}\` exists in \`${org}\`, or it did not exist at that time`,
       );
     }
     const permissions = await this.turns.run(job, rules.reportOn(kind, target, MOST_BINDINGS));

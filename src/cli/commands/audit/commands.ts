@@ -9,7 +9,6 @@ import { ApiCommand, type TimeStyle, undeclared } from '../../command.js';
 import { isDocument, openList, openStream, showEnvelope } from '../../output/document.js';
 import { eventForms } from '../../output/events.js';
 import { UsageError } from '../../output/failures.js';
-import { tryAll } from '../each.js';
 import { showPage, showPages } from '../pages.js';
 import { AuditExport } from './export.js';
 import { AuditFilterCommand } from './filters.js';
@@ -88,7 +87,7 @@ class AuditGet extends ApiCommand {
         { name: 'itemKind', raw: '"auditevent"' },
       ]);
     }
-    const code = await tryAll(terminal, this.ids, async (id) => {
+    const code = await this.tryAll(this.ids, async (id) => {
       const at = path`/audit/org/${org}/id/${id}`;
       const envelope = await client.call({ method: 'GET', path: at, on: 'audit', retry: 'safe' });
       if (alone && isDocument(format)) await showEnvelope(terminal, format, envelope);

@@ -4,7 +4,6 @@ import { readObject } from '../../args/input.js';
 import { principalLink } from '../../args/links.js';
 import { ApiCommand } from '../../command.js';
 import { UsageError } from '../../output/failures.js';
-import { tryAll } from '../each.js';
 import { type Example, ResourceCommand, type Verb } from './command.js';
 
 /** `svc <kind> patch <ref> --file FILE`. */
@@ -135,7 +134,7 @@ export abstract class DeleteCommand extends ResourceCommand {
 
   protected async run(): Promise<number> {
     const calls = await this.calls();
-    return tryAll(this.terminal, this.refs, async (ref) => {
+    return this.tryAll(this.refs, async (ref) => {
       await calls.delete(ref);
       this.terminal.note(`${this.done} ${ref}`);
     });
