@@ -1,4 +1,4 @@
-import { isSameJson } from './canonical-json.js';
+import { isSameJson } from './json.js';
 import { type Candidate, matches, type QuerySpec, type Term } from './query.js';
 import type { Fault } from './refusal.js';
 import { isBuiltinTag } from './resource.js';
