@@ -13,6 +13,7 @@ import { IDS, type Ids, timeOf } from '../platform/ids.js';
 import { Metrics } from '../platform/metrics.js';
 import { inSpan } from '../platform/tracing.js';
 import { eachInSteps, Turns } from '../platform/turns.js';
+import type { Verbatim } from '../platform/verbatim-json.js';
 import { type Indexed, Waiters } from '../progress/waiters.js';
 import { READ_MODEL } from '../read-model/read-model.js';
 import { AppendsUnderWay } from './appends-under-way.js';
@@ -21,6 +22,8 @@ import { FormerEvents, formerEventId, keyedEventId } from './event-keys.js';
 export interface PublishItem {
   /** Valid: the shape is checked before. */
   readonly event: SentAuditEvent;
+  /** What was sent, if `event` has only the texts of it. */
+  readonly verbatim?: Verbatim | undefined;
   readonly idempotencyKey?: string;
 }
 
@@ -173,16 +176,17 @@ export class PublishAuditEventsHandler implements ICommandHandler<PublishAuditEv
     from: PublishAuditEvents['from'],
     former: ReadonlySet<string>,
   ): Prepared {
-    const { event, idempotencyKey } = item;
+    const { event, verbatim, idempotencyKey } = item;
     const waited = mode === 'sync';
     if (idempotencyKey === undefined) {
       const id = this.ids.next();
       const recorded = recordedEvent(event, { ...from, id, postedTime: isoTime(timeOf(id)) });
-      return { id, org: from.org, entry: auditEntry(recorded, { waited }) };
+      return { id, org: from.org, entry: auditEntry(recorded, { waited, verbatim }) };
     }
     const id = (former.has(idempotencyKey) ? formerEventId : keyedEventId)(from, idempotencyKey);
     const recorded = recordedEvent(event, { ...from, id, postedTime: isoTime(this.clock.now()) });
-    const entry = auditEntry(recorded, { hash: hash('sha256', canonicalJson(event)), waited });
+    const sent = verbatim ? verbatim.parse() : event;
+    const entry = auditEntry(recorded, { hash: hash('sha256', canonicalJson(sent)), waited, verbatim });
     return { id, org: from.org, entry };
   }
 }

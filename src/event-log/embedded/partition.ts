@@ -92,10 +92,10 @@ export function partitionTable(db: DatabaseSync, file: string, topic: Topic, par
     insert(entry, now) {
       // Time never goes backward within a partition, whatever the system's clock does.
       const time = Math.max(now, lastTime);
-      const { key, headers, value } = entry;
+      const { key, headers, value, searched } = entry;
       const row = { offset: next, time, key, headers: JSON.stringify(headers), value };
       insert.run(row.offset, row.time, row.key, row.headers, row.value, checksum(table, row));
-      recent.add({ topic, partition, offset: next, time, key, headers, value });
+      recent.add({ topic, partition, offset: next, time, key, headers, value, ...(searched && { searched }) });
       next += 1;
       lastTime = time;
       return { partition, offset: row.offset };

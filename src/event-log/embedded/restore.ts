@@ -6,12 +6,12 @@ import {
   createReadStream,
   existsSync,
   fsyncSync,
-  mkdirSync,
   openSync,
   renameSync,
   rmSync,
 } from 'node:fs';
 import { join } from 'node:path';
+import { makeFolder } from '../../platform/private-folder.js';
 import { openExclusive, syncFolder } from '../../platform/sqlite.js';
 import { StoreUnusable } from '../../platform/store-unusable.js';
 import type { Snapshot } from '../event-log.js';
@@ -48,7 +48,7 @@ export async function restoreLog({ from, dataDir, sha256, force }: Restoring): P
     if (!force) throw new StoreUnusable(`${file}: already exists; --force moves it aside`);
     refuseInUse(file);
   }
-  mkdirSync(dataDir, { recursive: true, mode: 0o700 });
+  makeFolder(dataDir);
   try {
     copyFileSync(from, unfinished);
     chmodSync(unfinished, 0o600);
