@@ -38,7 +38,7 @@ export class CreateOrgHandler implements ICommandHandler<CreateOrg> {
 
   async execute({ org, by, idempotencyKey }: CreateOrg): Promise<CreatedOrg> {
     const { name, description = name, tags = {} } = org;
-    const change = {
+    const wanted = {
       org: name,
       by,
       authority: undefined,
@@ -47,13 +47,14 @@ export class CreateOrgHandler implements ICommandHandler<CreateOrg> {
     // Not by the organization's name: the same key with another name is another request.
     const id = idempotencyKey === undefined ? this.ids.next() : keyedId('POST /org', by.name, idempotencyKey);
     const key = idempotencyKey === undefined ? this.secrets.random() : this.secrets.derived(id);
-    const { events, searchable } = await this.changes.make(
-      change,
+    const change = await this.changes.make(
+      wanted,
       (read, occasion) => decideCreateOrg(read, { ...occasion, name, description, tags, keyHash: keyHash(key) }),
       id,
       (read, _occasion, events) => refuseRemovedKey(read, events),
     );
-    this.secrets.requireShown(events, key);
+    await this.secrets.issuedKey(change, by, key);
+    const { events, searchable } = change;
     return { org: createdOrg(events), serviceAccount: serviceAccountLink(name, ADMIN), key, searchable };
   }
 }

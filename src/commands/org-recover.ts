@@ -22,12 +22,13 @@ export class RecoverOrgHandler implements ICommandHandler<RecoverOrg> {
     const { org, idempotencyKey } = request;
     const commandId = this.changes.commandId(request);
     const key = idempotencyKey === undefined ? this.secrets.random() : this.secrets.derived(commandId);
-    const { events, searchable } = await this.changes.make(
+    const change = await this.changes.make(
       request,
       (read, occasion) => decideRecoverOrg(read, { ...occasion, org, keyHash: keyHash(key) }),
       commandId,
       (read, _occasion, events) => refuseRemovedKey(read, events),
     );
-    return { state: this.secrets.issuedKey(events, key), searchable, key };
+    const state = await this.secrets.issuedKey(change, request.by, key);
+    return { state, searchable: change.searchable, key };
   }
 }
