@@ -6,11 +6,11 @@ import { AuthorityCheck, type Standing } from '../control/authority-check.js';
 import { auditEntry } from '../event-log/audit-record.js';
 import { EVENT_LOG, type EventLog, type LogEntry, type Position, type Topic } from '../event-log/event-log.js';
 import { type Publication, recordedEvent, type SentAuditEvent } from '../model/audit-event.js';
-import { canonicalJson } from '../model/canonical-json.js';
+import { canonicalJson } from '../model/json.js';
 import { CLOCK, type Clock, isoTime } from '../platform/clock.js';
 import { CONFIG, type Config } from '../platform/config/config.js';
 import { IDS, type Ids, timeOf } from '../platform/ids.js';
-import { Metrics } from '../platform/metrics.js';
+import { Metrics, type PublishOutcome } from '../platform/metrics.js';
 import { inSpan } from '../platform/tracing.js';
 import { eachInSteps, Turns } from '../platform/turns.js';
 import type { Verbatim } from '../platform/verbatim-json.js';
@@ -107,8 +107,17 @@ export class PublishAuditEventsHandler implements ICommandHandler<PublishAuditEv
     const published = await inSpan('publish', { mode, events: items.length }, () =>
       this.publish(prepared, mode, standing),
     );
-    for (const one of published) this.metrics.published(mode, 'error' in one ? one.error.code : one.state);
+    this.count(mode, published);
     return published;
+  }
+
+  private count(mode: 'sync' | 'async', published: readonly Published[]): void {
+    const counts = new Map<PublishOutcome, number>();
+    for (const one of published) {
+      const outcome = 'error' in one ? one.error.code : one.state;
+      counts.set(outcome, (counts.get(outcome) ?? 0) + 1);
+    }
+    for (const [outcome, count] of counts) this.metrics.published(mode, outcome, count);
   }
 
   private async publish(
@@ -143,8 +152,7 @@ export class PublishAuditEventsHandler implements ICommandHandler<PublishAuditEv
 
   private async indexed(prepared: readonly Prepared[], positions: readonly Position[]): Promise<readonly Indexed[]> {
     const { syncTimeoutMs } = this.config;
-    const waits = positions.map((position) => this.waiters.waitFor('audit', position, syncTimeoutMs));
-    const indexed = await Promise.all(waits);
+    const indexed = await this.waiters.waitForAll('audit', positions, syncTimeoutMs);
     if (indexed.every(({ code }) => code !== 'unconfirmed')) return indexed;
     const endOf = (one: Prepared | undefined, position: Position | undefined): Promise<Indexed> => {
       if (!one || !position) throw new Error('an append answers a position an entry');

@@ -3,6 +3,7 @@ import { Command, CommandHandler, type ICommandHandler } from '@nestjs/cqrs';
 import { ControlError } from '../contract/errors.js';
 import type { Caller } from '../control/fold.js';
 import { ControlState } from '../control/state.js';
+import type { Precondition } from '../model/change.js';
 import type { ControlEvent, InvitationState, UserState } from '../model/control-events.js';
 import {
   decideAcceptInvitation,
@@ -11,7 +12,6 @@ import {
   invitationLink,
 } from '../model/invitation.js';
 import { refuseRemovedKey } from '../model/key.js';
-import type { Precondition } from '../model/precondition.js';
 import { invitationStream } from '../model/streams.js';
 import { userLink } from '../model/user.js';
 import { CLOCK, type Clock } from '../platform/clock.js';

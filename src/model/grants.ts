@@ -1,8 +1,7 @@
 import { linkTo, nameOf, parseLink } from '../contract/links.js';
 import { AccessRules } from './access.js';
 import type { ControlEvent, GroupState, Read } from './control-events.js';
-import { type Given, newlyGiven } from './given.js';
-import { givenTo, missingOf } from './held.js';
+import { type Given, givenTo, missingOf, newlyGiven } from './given.js';
 import { isQueryNew, selfSetTerms } from './member-query.js';
 import { permissionsOn, type TargetKind } from './permission.js';
 import { ControlRefusal, type Missing } from './refusal.js';

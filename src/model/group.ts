@@ -1,10 +1,9 @@
 import { LIMITS } from '../contract/limits.js';
 import { linkTo } from '../contract/links.js';
-import { isSameJson } from './canonical-json.js';
 import type { GroupDocument, GroupEvent, GroupState, Read } from './control-events.js';
+import { isSameJson, type Json, patchedList } from './json.js';
 import { type MemberQuery, selfSetFaults } from './member-query.js';
 import { checkMemberLinks } from './members.js';
-import { type Json, patchedList } from './merge-patch.js';
 import { isPrincipal } from './policy.js';
 import { memberLink, usersOf } from './principals.js';
 import { ControlRefusal, tooMuchAtOnce } from './refusal.js';

@@ -1,5 +1,5 @@
-import { isSameJson } from './canonical-json.js';
 import type { UserState } from './control-events.js';
+import { isSameJson } from './json.js';
 import { type Candidate, matches, type QuerySpec, type Term } from './query.js';
 import type { Fault } from './refusal.js';
 import { isBuiltinTag } from './resource.js';

@@ -1,8 +1,7 @@
 import { linkTo, parseLink } from '../contract/links.js';
 import { AccessRules } from './access.js';
 import type { ControlEvent, GroupState, PolicyDocument, Read } from './control-events.js';
-import { type Given, newlyGivenTo } from './given.js';
-import { givenTo, missingOf } from './held.js';
+import { type Given, givenTo, missingOf, newlyGivenTo } from './given.js';
 import { isMatchedByTags, isQueryNew, type MemberQuery, mayMatchByTags, readsTags } from './member-query.js';
 import { ControlRefusal, type Fault } from './refusal.js';
 import { readAfter } from './state-after.js';

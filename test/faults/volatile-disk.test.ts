@@ -252,6 +252,20 @@ suite('the volatile disk', () => {
       closeSync(file);
     });
 
+    test('loses what a failed fsync covered, though it can still be read and a later fsync succeeds', async () => {
+      keep('file', 'old');
+      const failed = disk.failFsync('^fsync file$');
+      await disk.steps();
+      expect(() => write('file', 'NEW', 0)).toThrow('EIO');
+      await failed;
+      write('file', 'more', PAGE);
+      expect(read('file').slice(0, 3)).toBe('NEW');
+      await disk.cut(1);
+
+      await remount();
+      expect([read('file').slice(0, 3), read('file').slice(PAGE)]).toEqual(['old', 'more']);
+    });
+
     test('is cut at the step that it is armed for', async () => {
       keep('file', '1');
       await disk.arm({ match: '^fsync file$', steps: 2, seed: 1 });

@@ -3,7 +3,7 @@ import { type FileHandle, rm, writeFile } from 'node:fs/promises';
 import type { IncomingMessage } from 'node:http';
 import { basename } from 'node:path';
 import { Option } from 'clipanion';
-import { ApiCommand } from '../command.js';
+import { ApiCommand, onlyIn } from '../command.js';
 import { CliError, EXIT } from '../output/failures.js';
 import { giveName, openNew, requireAbsent, writing } from '../output/new-file.js';
 
@@ -24,10 +24,7 @@ class Backup extends ApiCommand {
   });
 
   to = Option.String('--to', { description: 'file to write', required: true });
-  protected override readonly unavailable = {
-    formats: ['json', 'yaml', 'json-slim', 'yaml-slim', 'tf', 'crd', 'names'] as const,
-    subject: 'a backup',
-  };
+  protected override readonly unavailable = onlyIn(['text'], 'a backup');
 
   protected async run(): Promise<void> {
     const client = await this.authorized();

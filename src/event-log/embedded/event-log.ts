@@ -3,8 +3,7 @@ import { ControlError } from '../../contract/errors.js';
 import { type Clock, systemClock } from '../../platform/clock.js';
 import { Checkpoints, openExclusive, sqliteFault, unusable } from '../../platform/sqlite.js';
 import { StoreUnusable } from '../../platform/store-unusable.js';
-import { together } from '../../platform/together.js';
-import { turnOfTheLoop } from '../../platform/waiting.js';
+import { together, turnOfTheLoop } from '../../platform/waiting.js';
 import { type Append, AppendQueue } from '../append-queue.js';
 import {
   type Backup,

@@ -3,8 +3,7 @@ import type { FastifyRequest } from 'fastify';
 import { ControlError, type FieldFault, validationFailed } from '../../contract/errors.js';
 import { LIMITS } from '../../contract/limits.js';
 import { CONTEXT_NAME_PATTERN, SERVICE_CONTEXT } from '../../model/audit-event.js';
-import { characters } from '../../platform/characters.js';
-import { escapePointer } from '../../platform/json-pointer.js';
+import { characters, escapePointer } from '../../platform/text.js';
 import { exactNumbers, type JsonDocument } from '../json/parse.js';
 
 /** Checks query parameters against their shape: `?name` in place of a JSON pointer. Throws `validation_failed`. */

@@ -1,3 +1,4 @@
+import { setTimeout as delay } from 'node:timers/promises';
 import type { Random } from '../../support/random.js';
 import type { Client } from '../client.js';
 import type { Load } from '../load.js';
@@ -6,7 +7,7 @@ import type { PoweredService } from './powered-service.js';
 /** What goes on, beside the load, when the power fails. */
 export interface Moment {
   readonly name: string;
-  /** Which changes and fsyncs of files count, and at which of them the power fails at the latest. Without: at any time. */
+  /** Which changes and fsyncs of files count, and at which of them the power fails at the latest. Without: after `also`. */
   readonly match?: string;
   readonly steps?: number;
   also?(at: At): Promise<unknown>;
@@ -23,9 +24,16 @@ interface At {
 /** More than the service lets its write-ahead logs grow to before it copies their pages into the files. */
 const MUCH_BYTES = 9 * 1024 * 1024;
 
+const LONGEST_AFTER_FAULT_MS = 1_500;
+
 const publishMuch = ({ load }: At) => load.large(MUCH_BYTES);
 const rebuild = ({ admin }: At) => admin.post('/-rebuild', {});
 const backup = ({ admin }: At) => admin.get('/-backup');
+/** The load goes on upon a log of which the system has given up some pages. */
+const failFsync = async ({ service, random }: At) => {
+  await Promise.race([service.disk.failFsync('^fsync log\\.db-wal$'), service.disk.cutOff]);
+  await delay(random.whole(0, LONGEST_AFTER_FAULT_MS));
+};
 const stop = async ({ service }: At) => service.process.kill('SIGTERM');
 
 export const MOMENTS: readonly Moment[] = [
@@ -38,5 +46,6 @@ export const MOMENTS: readonly Moment[] = [
   { name: 'the checkpoints of a stop', match: '(log|read-model)\\.db$|unlink|snapshot', steps: 150, also: stop },
   { name: 'a rebuild', match: 'read-model\\.db\\.next', steps: 300, also: rebuild },
   { name: 'the end of a rebuild', match: '(fsync|unlink|rename|truncate) read-model', steps: 12, also: rebuild },
+  { name: 'some time after a failed fsync', also: failFsync },
   { name: 'a backup', match: 'backup', steps: 60, also: backup },
 ];

@@ -14,6 +14,7 @@ const ORG = 'first';
 const LONGEST_LOAD_MS = 400;
 /** A step that does not come within this time is not waited for. */
 const LONGEST_WAIT_MS = 2_500;
+const NEVER = new Promise<never>(() => undefined);
 const RECONCILE_MS = 120_000 * PATIENCE;
 
 interface ReconcileJob {
@@ -81,15 +82,16 @@ export class Rounds {
   private async loadUntilCut(round: number, random: Random): Promise<void> {
     const { service } = this;
     const { name, match, steps = 1, also } = random.pick(MOMENTS);
-    const load = new Load(this.world, this.url, service.rootKey(), round, random);
+    const admin = this.admin();
+    const load = new Load(this.world, this.url, admin.key, round, random);
     const seed = random.whole(1, 1e9);
     const running = [load.run(), this.groups.change(this.client(), random)];
     await delay(random.whole(5, LONGEST_LOAD_MS));
     load.powerMayFail();
     if (match !== undefined) await service.disk.arm({ match, steps: random.whole(1, steps), seed });
-    running.push(Promise.resolve(also?.({ service, load, admin: this.admin(), random })).then(nothing, nothing));
-    const longest = match === undefined ? 0 : LONGEST_WAIT_MS;
-    await Promise.race([service.disk.cutOff, delay(longest, undefined, { ref: false })]);
+    const done = Promise.resolve(also?.({ service, load, admin, random })).then(nothing, nothing);
+    running.push(done);
+    await Promise.race([service.disk.cutOff, match === undefined ? done : NEVER, delay(LONGEST_WAIT_MS)]);
     this.count(name, await service.disk.cut(seed));
     // At times the process lives on without its disk: what it says then must be true as well.
     if (random.chance(0.4)) await delay(random.whole(1, 200));

@@ -15,8 +15,12 @@ Commands are JSON lines on standard input, each answered by one on standard outp
 
     {"do": "cut", "seed": 7}                                   now
     {"do": "arm", "seed": 7, "steps": 3, "match": "fsync log"}  at the third step that matches; says so then
+    {"do": "fail", "match": "fsync log"}                        the next fsync that matches fails
     {"do": "steps"}                                             how many steps there were
     {"do": "unmount"}                                           an uncut disk syncs everything first
+
+A failed fsync leaves its pages as Linux does: they can be read, and no later fsync writes them, unless they are written
+again. They are lost at the cut.
 
 A step is a change or an fsync, named "write log.db", "fsync log.db-wal", "rename a b" and so on.
 """
@@ -57,6 +61,8 @@ class Inode:
         self.durable_size = os.fstat(blob).st_size if blob is not None else 0
         self.size = self.kept = self.durable_size
         self.pages = {}
+        # Pages that a failed fsync covered.
+        self.given_up = set()
 
     @property
     def is_folder(self):
@@ -90,6 +96,7 @@ class Inode:
             page = bytearray(self.page(number))
             page[within : within + len(part)] = part
             self.pages[number] = [*self.pages.get(number, ())[-VERSIONS:], bytes(page)]
+            self.given_up.discard(number)
             at += len(part)
         self.size = max(self.size, offset + len(data))
         self.changed = time.time_ns()
@@ -117,12 +124,16 @@ class Inode:
         for number, page in pages.items():
             os.pwrite(self.blob, page, number * PAGE)
         os.ftruncate(self.blob, size)
-        self.pages = {}
+        self.pages = {number: self.pages[number] for number in self.given_up if number in self.pages}
         self.durable_size = self.size = self.kept = size
 
     def sync(self):
         if self.is_dirty:
-            self.store({number: versions[-1] for number, versions in self.pages.items()}, self.kept, self.size)
+            dirty = {number: versions[-1] for number, versions in self.pages.items() if number not in self.given_up}
+            self.store(dirty, self.kept, self.size)
+
+    def give_up(self):
+        self.given_up = set(self.pages)
 
     def cut(self, chance, report):
         """Loses power: each unsynced page survives with this chance."""
@@ -133,7 +144,7 @@ class Inode:
         survivors = {}
         for number, versions in self.pages.items():
             report['pages'] += 1
-            if not chance():
+            if number in self.given_up or not chance():
                 continue
             page = chance.pick(versions) if chance.damages() else versions[-1]
             if chance.damages():
@@ -162,6 +173,13 @@ class Chance:
     def __call__(self):
         return self.random.random() < self.likely
 
+    def names(self, changes):
+        """File systems that journal keep the order of changes. Others keep any of them."""
+        kept = self.pick(['none', 'first', 'any'])
+        if kept == 'any':
+            return [change for change in changes if self.one_in(2)]
+        return changes[: self.whole(0, len(changes))] if kept == 'first' else []
+
     def one_in(self, count):
         return self.random.random() * count < 1
 
@@ -184,6 +202,7 @@ class Disk(pyfuse3.Operations):
         self.changes = []
         self.steps = 0
         self.armed = None
+        self.failing = None
         self.is_cut = False
         self.synchronous = set()
         self.handles = 0
@@ -255,8 +274,7 @@ class Disk(pyfuse3.Operations):
     def cut(self, seed, at):
         chance = Chance(seed)
         report = {'at': at, 'names': len(self.changes), 'namesKept': 0, 'pages': 0, 'survived': 0, 'torn': 0}
-        # File systems that journal keep changes of names in their order.
-        survivors = self.changes[: chance.whole(0, len(self.changes))] if chance.one_in(2) else []
+        survivors = chance.names(self.changes)
         report['namesKept'] = len(survivors)
         self.keep(survivors)
         self.changes = []
@@ -440,6 +458,11 @@ class Disk(pyfuse3.Operations):
         self.powered()
         inode = self.inodes[handle >> 32]
         self.step(f'fsync {inode.name}')
+        if self.failing and self.failing.search(f'fsync {inode.name}'):
+            self.failing = None
+            inode.give_up()
+            say({'failed': True})
+            raise pyfuse3.FUSEError(errno.EIO)
         inode.sync()
 
     async def flush(self, handle):
@@ -480,6 +503,8 @@ def obey(disk, command):
     if what == 'arm':
         disk.arm(**command)
         say({'armed': True})
+    elif what == 'fail':
+        disk.failing = re.compile(command['match'])
     elif what == 'steps':
         say({'steps': disk.steps})
     elif what == 'cut' and not disk.is_cut:

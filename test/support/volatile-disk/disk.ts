@@ -28,11 +28,7 @@ export interface Armed {
   readonly seed: number;
 }
 
-type Message =
-  | { readonly mounted: true }
-  | { readonly armed: true }
-  | { readonly steps: number }
-  | { readonly cut: Cut };
+type Message = Readonly<Record<string, unknown>>;
 
 /** A mounted disk that loses, on a cut, what was not synced; `disk.py` describes what survives. */
 export class VolatileDisk {
@@ -82,6 +78,12 @@ export class VolatileDisk {
     await this.answer('armed');
   }
 
+  /** Resolves when an fsync that matches, such as `fsync log.db`, has failed. Its pages are lost at the cut. */
+  async failFsync(match: string): Promise<void> {
+    this.send({ do: 'fail', match });
+    await this.answer('failed');
+  }
+
   /** How many changes and fsyncs there were. */
   async steps(): Promise<number> {
     this.send({ do: 'steps' });
@@ -107,7 +109,7 @@ export class VolatileDisk {
   private answer(name: string): Promise<unknown> {
     return new Promise((resolve, reject) => {
       this.awaited.push((message) => {
-        if (name in message) resolve((message as Readonly<Record<string, unknown>>)[name]);
+        if (name in message) resolve(message[name]);
         return name in message;
       });
       this.ended.then((errors) => reject(new Error(`the disk ended without "${name}": ${errors}`)));
