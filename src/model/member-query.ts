@@ -1,8 +1,7 @@
-import type { UserState } from './control-events.js';
 import { isSameJson } from './json.js';
 import { type Candidate, matches, type QuerySpec, type Term } from './query.js';
 import type { Fault } from './refusal.js';
-import { isBuiltinTag } from './resource.js';
+import { isBuiltinTag, type Resource } from './resource.js';
 
 /** Who is a member of a group besides those that are linked: whoever matches at the moment. */
 export interface MemberQuery {
@@ -53,7 +52,7 @@ export function readsTags({ spec: { terms = [] } }: MemberQuery): boolean {
 }
 
 /** False for users who do not match by tags (`isMatchedByTags`), told by their tags alone; true for some of them as well. */
-export function mayMatchByTags({ spec: { match = 'all', terms = [] } }: MemberQuery, tags: UserState['tags']): boolean {
+export function mayMatchByTags({ spec: { match = 'all', terms = [] } }: MemberQuery, tags: Resource['tags']): boolean {
   return matches({ match, terms: terms.filter(readsTag) }, { resource: { tags }, related: () => false });
 }
 
