@@ -12,7 +12,7 @@ export interface Kind {
   readonly sort: string;
   /** Whether `order: 'received'` is served. */
   readonly received: boolean;
-  /** The field whose values `count` tells apart. */
+  /** The field by whose values `count` groups. */
   readonly countBy?: string;
   readonly expiresBy?: ExpiryClasses;
 }
