@@ -41,7 +41,7 @@ describe('carrying the log into the read model', () => {
   beforeEach(async () => {
     folder = mkdtempSync(join(tmpdir(), 'projection-'));
     log = await EmbeddedEventLog.open({ file: join(folder, 'log.db') });
-    model = await EmbeddedReadModel.open({ file: join(folder, 'read-model.db'), logId: log.id });
+    model = await EmbeddedReadModel.open({ file: join(folder, 'read-model.db'), logId: log.id, records: log });
     feed = new InProcessProgressFeed();
     updates = [];
     feed.subscribe((update) => updates.push(update));
@@ -71,7 +71,7 @@ describe('carrying the log into the read model', () => {
 
   const reached = (offset: number) => until(() => updates.some(({ searchable }) => searchable >= offset));
 
-  it('indexes what is there and what comes later, and says so', async () => {
+  it('indexes existing and later records, and reports both', async () => {
     await log.append([event('a')]);
     start();
     await reached(1);
@@ -89,7 +89,7 @@ describe('carrying the log into the read model', () => {
     await expect(ended).rejects.toThrow('it has another mapping');
   });
 
-  it('goes on at the progress of the read model, and announces it', async () => {
+  it('continues at the progress of the read model, and announces it', async () => {
     await log.append([event('a'), event('b')]);
     await model.apply('audit', [], { 0: 1 });
     start();
@@ -190,7 +190,7 @@ describe('carrying the log into the read model', () => {
 
     async function exchange(): Promise<void> {
       const [file, logId] = [join(folder, 'empty.db'), log.id];
-      const empty = await EmbeddedReadModel.open({ file, logId });
+      const empty = await EmbeddedReadModel.open({ file, logId, records: log });
       await rebuilt(empty);
       model = empty;
     }
@@ -214,7 +214,7 @@ describe('carrying the log into the read model', () => {
       expect(await all('a', 'b')).toEqual(['a', 'b']);
     });
 
-    it('fills it before it goes on with what is written', async () => {
+    it('fills it before it continues with new records', async () => {
       startOnCurrent();
       await reached(2);
       await exchange();
@@ -223,7 +223,7 @@ describe('carrying the log into the read model', () => {
       expect(await all('a', 'b', 'c')).toEqual(['a', 'b', 'c']);
     });
 
-    it('never says of the one what is true of the other', async () => {
+    it('never reports the progress of one for the other', async () => {
       startOnCurrent({ waited: 300, idle: 300 });
       await reached(2);
       await log.append([event('c')]);
