@@ -207,7 +207,7 @@ export class AcceptInvitationHandler implements ICommandHandler<AcceptInvitation
       ...(mostDays !== undefined && { mostDays }),
     };
     const by = { name, keyId: invitation, ...from, ...(await this.accepting(acceptance, from.remoteIp, codeHash, id)) };
-    const { events, searchable } = await this.changes.make(
+    const change = await this.changes.make(
       {
         org,
         by,
@@ -218,7 +218,8 @@ export class AcceptInvitationHandler implements ICommandHandler<AcceptInvitation
       id,
       (read, _occasion, events) => refuseRemovedKey(read, events),
     );
-    this.secrets.requireShown(events, key);
+    await this.secrets.issuedKey(change, by, key);
+    const { events, searchable } = change;
     const [user] = events.flatMap((event) => (event.type === 'user-created' ? [event.data] : []));
     if (!user) throw new Error('the command made no user');
     return { user, key, searchable };

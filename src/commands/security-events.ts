@@ -12,6 +12,7 @@ import { within } from '../platform/waiting.js';
 
 /** Uses of data that change nothing, so that no change records them. */
 export type SecurityAction =
+  | 'show-key'
   | 'export'
   | 'end-export'
   | 'backup'

@@ -55,7 +55,7 @@ export function policiesWithout(
 
 /** Whether a policy gives the user, group or service account of this link anything by its own name. */
 export function isPrincipal(read: Read, org: string, link: string): boolean {
-  return read.all('policy', org).some(({ bindings }) => bindings.some((one) => one.principalLinks.includes(link)));
+  return read.naming('policy', link).some((policy) => policy.org === org);
 }
 
 function without(links: readonly string[], link: string): readonly string[] {
