@@ -11,8 +11,8 @@ export class InFlight {
   constructor(server: FastifyInstance) {
     server.addHook('onRequest', (_request, reply, done) => {
       this.count += 1;
-      // Comes after the last byte, and also when the connection is cut: `onResponse` would miss that.
-      reply.raw.once('close', () => {
+      // Comes once: after the last byte, or when the connection is cut. `onResponse` would miss that.
+      reply.raw.on('close', () => {
         this.count -= 1;
         if (this.count === 0) for (const resolve of this.waiting) resolve();
       });
