@@ -1,8 +1,8 @@
 import type { FastifyInstance } from 'fastify';
 
 /**
- * Counts the requests that are not answered to the end. A server that closes gives up connections on which nothing is
- * asked, also while an answer is still on its way; so it waits for this first.
+ * Counts the requests whose responses are not sent completely. A closing server drops idle connections even while a
+ * response is still being sent, so it waits for these first.
  */
 export class InFlight {
   private count = 0;
