@@ -1,5 +1,5 @@
 /**
- * What changes while the embedded store fills: rates, lists, memory, bytes, starts and backups, at 1, 2, 5, 10 and 20
+ * What changes while the embedded store fills: rates, lists, memory, bytes, starts and backups, at 0.1, 1, 2, 5, 10 and 20
  * million events. Run after a build: `node test/bench/long-life.ts [millions] [minutes]`, 20 and 60 if not given. Drives one
  * service through HTTP on an empty folder until it has so many events, or the time is over. Prints one JSON line a mark, and
  * a table at the end. Needs Linux, and 2 GB of disk for a million events.
@@ -14,7 +14,7 @@ import { Generator, httpRequest } from './generator.ts';
 import { createOrg, ROOT_KEY, type Server, startService } from './server.ts';
 
 const [millions = 20, minutes = 60] = process.argv.slice(2).map(Number);
-const MARKS = [1, 2, 5, 10, 20].filter((mark) => mark < millions).concat(millions);
+const MARKS = [0.1, 1, 2, 5, 10, 20].filter((mark) => mark < millions).concat(millions);
 const RESOURCES = 10_000;
 const BULK = 500;
 const SECONDS = 5;
