@@ -8,7 +8,7 @@ import type { CommandOutcome, ControlState } from '../control/state.js';
 import type { EventLog, Position } from '../event-log/event-log.js';
 import type { Authority } from '../model/authority.js';
 import type { ControlEvent, Read } from '../model/control-events.js';
-import { ControlRefusal } from '../model/refusal.js';
+import { ControlRefusal, tooMuchAtOnce } from '../model/refusal.js';
 import { type Clock, systemClock } from '../platform/clock.js';
 import { pause } from '../platform/waiting.js';
 
@@ -16,7 +16,7 @@ import { pause } from '../platform/waiting.js';
 const DECIDE_MS = 5_000;
 
 export interface ControlCommand {
-  /** The same for a retry of the same request: while the command is known, the first outcome is the answer. */
+  /** The same for a retry of the same request: while the command is known, a retry returns the first outcome. */
   readonly id: string;
   /** Set when the request carried an Idempotency-Key: the hash of what was asked. */
   readonly requestHash?: string;
@@ -29,8 +29,8 @@ export interface ControlCommand {
   /** Pure; called again on fresh state whenever another command got in between. Throws `ControlRefusal`. */
   readonly decide: (read: Read) => ControlEvent[];
   /**
-   * Judges a retry of a command that was applied before, whose answer is to be given again. Pure; throws `ControlRefusal`.
-   * Absent: whoever may ask may see the answer.
+   * Judges a retry of a command that was applied before, whose response is returned again. Pure; throws `ControlRefusal`.
+   * Absent: every caller who may send the request may see the response.
    */
   readonly judgeRetry?: ((read: Read, events: readonly ControlEvent[]) => void) | undefined;
 }
@@ -54,7 +54,7 @@ type Decision = Pick<ControlRecord, 'events' | 'expected'>;
  *
  * Throws the decision's refusal, `unauthenticated` or `forbidden` if the caller has lost what the command needs,
  * `conflict` when others keep winning or the change is more than one record holds, `idempotency_conflict`,
- * `log_unavailable`, or `outcome_unknown`: then a retry with the same command id tells.
+ * `log_unavailable`, or `outcome_unknown`: then a retry with the same command id returns the outcome.
  */
 export class CommandRunner {
   private readonly queues = new Map<string, Promise<unknown>>();
@@ -101,7 +101,7 @@ export class CommandRunner {
   private async attempt(command: ControlCommand): Promise<Applied | undefined> {
     const earlier = await this.state.applied(command.id);
     if (earlier) {
-      // No record of this retry will be void, so it is the confirmed state that tells whether the caller may still see it.
+      // No record of this retry will be void, so the confirmed state decides whether the caller may still see it.
       if (command.authority) await this.authorities.confirmed(command.authority);
       const applied = appliedAs(command, earlier);
       this.judgeRetry(command, applied);
@@ -171,25 +171,21 @@ export class CommandRunner {
     return decision.events.length > 0 ? undefined : { events: [], ...this.state.last };
   }
 
-  /** Resolves also when the append may or may not have happened: the fold will tell. */
+  /** Also resolves if the outcome of the append is unknown: the fold decides. */
   private async append(record: ControlRecord): Promise<void> {
     try {
       await this.log.append([controlEntry(record)]);
     } catch (error) {
       const code = error instanceof ControlError ? error.code : undefined;
-      if (code === 'payload_too_large') throw tooMuchAtOnce(record, error as ControlError);
+      if (code === 'payload_too_large') throw tooLarge(record, error as ControlError);
       if (code !== 'outcome_unknown') throw error;
     }
   }
 }
 
-/** Of a change that takes many others along: no request is as large as one record may be. */
-function tooMuchAtOnce({ events }: ControlRecord, cause: ControlError): ControlError {
+function tooLarge({ events }: ControlRecord, cause: ControlError): ControlError {
   const resources = events.filter((event) => 'auditId' in event).length;
-  const message =
-    `the change would alter ${resources} resources at once, which is more than one record holds; nothing was changed. ` +
-    'Take what it is about out of the groups and policies that name it, a few at a time, and then repeat it';
-  return new ControlError('conflict', message, { resources }, { cause });
+  return new ControlError('conflict', tooMuchAtOnce(resources), { resources }, { cause });
 }
 
 function errorOf({ code, message, faults, missing }: ControlRefusal): ControlError {
@@ -197,7 +193,7 @@ function errorOf({ code, message, faults, missing }: ControlRefusal): ControlErr
   return new ControlError(code, message, missing && { missing });
 }
 
-/** The answer is what the log has, whichever record of the command that is. */
+/** Returns the outcome in the log, whichever record of the command has it. */
 function appliedAs(command: ControlCommand, outcome: CommandOutcome): Applied {
   if (outcome.requestHash !== command.requestHash) {
     throw new ControlError(

@@ -19,7 +19,7 @@ import { CommandRunner } from './command-runner.js';
 export interface ChangeRequest {
   readonly org: string;
   readonly by: Caller;
-  /** What the caller's access rests on; undefined for the root key, and where a code stands in for a key. */
+  /** What the caller's access rests on; undefined for the root key, and if the caller presents a code instead of a key. */
   readonly authority: Authority | undefined;
   readonly idempotencyKey?: string;
   /** The method and path of a request with an Idempotency-Key, and its body: the same for a retry. */
@@ -30,8 +30,10 @@ export interface Change {
   /** Identifies the command: the same for a retry with the same Idempotency-Key. */
   readonly commandId: string;
   readonly events: readonly ControlEvent[];
-  /** Whether reads on every instance show it already, and nothing is under way of whoever lost rights by it. */
+  /** Whether reads on every instance show the change, and no request of a caller who lost rights by it is in progress. */
   readonly searchable: boolean;
+  /** Whether an earlier request made the change, and this one only repeats it. */
+  readonly isRetry: boolean;
 }
 
 /** A change of one resource, with the resource as it then is. */
@@ -78,6 +80,7 @@ export class ControlChanges {
   ): Promise<Change> {
     const { org, by, authority, idempotencyKey, request } = change;
     const occasion = this.occasion(by.link);
+    let isRetry = false;
     const { events, position } = await this.runner.run({
       id: commandId,
       ...(idempotencyKey !== undefined && { requestHash: hash('sha256', canonicalJson(request?.body ?? null)) }),
@@ -86,16 +89,19 @@ export class ControlChanges {
       by,
       authority,
       decide: (read) => decide(read, occasion),
-      judgeRetry: judgeRetry && ((read, events) => judgeRetry(read, occasion, events)),
+      judgeRetry: (read, events) => {
+        judgeRetry?.(read, occasion, events);
+        isRetry = true;
+      },
     });
-    if (!position) return { commandId, events, searchable: true };
+    if (!position) return { commandId, events, searchable: true, isRetry };
     const { syncTimeoutMs } = this.config;
     const [indexed, settled] = await Promise.all([
       this.waiters.waitFor('control', position, syncTimeoutMs),
-      // Whoever loses rights by this has nothing left that could still be recorded when the answer is given.
+      // When the response is sent, no request of a caller who lost rights by this can still be recorded.
       changesRights(events) ? this.underWay.settled(org, syncTimeoutMs) : true,
     ]);
-    return { commandId, events, searchable: isFound(indexed) && settled };
+    return { commandId, events, searchable: isFound(indexed) && settled, isRetry };
   }
 
   private occasion(granter: string | undefined): Occasion {

@@ -176,7 +176,7 @@ export class AcceptInvitation extends Command<Accepted> {
 }
 
 /**
- * Whoever has the code becomes the user of the invited address. Without it nothing can be learned, not even whether the
+ * The holder of the code becomes the user with the invited address. Without it nothing can be learned, not even whether the
  * organization exists, and nobody is kept waiting: what has no chance does not queue with the organization's changes.
  */
 @CommandHandler(AcceptInvitation)
@@ -207,7 +207,7 @@ export class AcceptInvitationHandler implements ICommandHandler<AcceptInvitation
       ...(mostDays !== undefined && { mostDays }),
     };
     const by = { name, keyId: invitation, ...from, ...(await this.accepting(acceptance, from.remoteIp, codeHash, id)) };
-    const { events, searchable } = await this.changes.make(
+    const change = await this.changes.make(
       {
         org,
         by,
@@ -218,7 +218,8 @@ export class AcceptInvitationHandler implements ICommandHandler<AcceptInvitation
       id,
       (read, _occasion, events) => refuseRemovedKey(read, events),
     );
-    this.secrets.requireShown(events, key);
+    await this.secrets.issuedKey(change, by, key);
+    const { events, searchable } = change;
     const [user] = events.flatMap((event) => (event.type === 'user-created' ? [event.data] : []));
     if (!user) throw new Error('the command made no user');
     return { user, key, searchable };

@@ -40,7 +40,7 @@ export class CreateOrgHandler implements ICommandHandler<CreateOrg> {
 
   async execute({ org, by, idempotencyKey }: CreateOrg): Promise<CreatedOrg> {
     const { name, description = name, tags = {} } = org;
-    const change = {
+    const wanted = {
       org: name,
       by,
       authority: undefined,
@@ -49,13 +49,14 @@ export class CreateOrgHandler implements ICommandHandler<CreateOrg> {
     // Not by the organization's name: the same key with another name is another request.
     const id = idempotencyKey === undefined ? this.ids.next() : keyedId('POST /org', by.name, idempotencyKey);
     const key = idempotencyKey === undefined ? this.secrets.random() : this.secrets.derived(id);
-    const { events, searchable } = await this.changes.make(
-      change,
+    const change = await this.changes.make(
+      wanted,
       (read, occasion) => decideCreateOrg(read, { ...occasion, name, description, tags, keyHash: keyHash(key) }),
       id,
       (read, _occasion, events) => refuseRemovedKey(read, events),
     );
-    this.secrets.requireShown(events, key);
+    await this.secrets.issuedKey(change, by, key);
+    const { events, searchable } = change;
     return { org: createdOrg(events), serviceAccount: serviceAccountLink(name, ADMIN), key, searchable };
   }
 }
@@ -84,12 +85,13 @@ export class RecoverOrgHandler implements ICommandHandler<RecoverOrg> {
     const { org, idempotencyKey } = request;
     const commandId = this.changes.commandId(request);
     const key = idempotencyKey === undefined ? this.secrets.random() : this.secrets.derived(commandId);
-    const { events, searchable } = await this.changes.make(
+    const change = await this.changes.make(
       request,
       (read, occasion) => decideRecoverOrg(read, { ...occasion, org, keyHash: keyHash(key) }),
       commandId,
       (read, _occasion, events) => refuseRemovedKey(read, events),
     );
-    return { state: this.secrets.issuedKey(events, key), searchable, key };
+    const state = await this.secrets.issuedKey(change, request.by, key);
+    return { state, searchable: change.searchable, key };
   }
 }

@@ -53,7 +53,7 @@ export function missingFor(
   return missingOf(rules, granter, needed) ?? missingForEvents(read, rules, org, granter, events);
 }
 
-/** The refusal that tells the granter what it lacks, and names no resource that it does not know. */
+/** The refusal names what the granter lacks, but no resource that the granter may not view. */
 export function refusalOf(read: Read, org: string, granter: string, missing: Missing, why: string): ControlRefusal {
   return lacking(missing, rulesOf(read, org), org, granter, why);
 }
@@ -105,11 +105,11 @@ function missingForMatches(
   if (users.size === 0) return undefined;
   const after = new AccessRules(readAfter(read, events), org);
   for (const [user, { isNew }] of users) {
-    const before = rules.namesOf(user);
-    for (const name of after.namesOf(user)) {
-      if (before.has(name)) continue;
-      const given = givenTo(after, name);
-      if (isNew && readsSelfSet(read, org, name) && missingOf(rules, NOBODY, given)) throw letsItselfIn(org);
+    for (const group of after.matchedBy(user)) {
+      const link = linkTo(org, 'group', group.name);
+      if (rules.isMember(user, link)) continue;
+      const given = givenTo(after, link);
+      if (isNew && readsSelfSet(group) && missingOf(rules, NOBODY, given)) throw letsItselfIn(org);
       const missing = missingOf(rules, granter, given);
       if (missing) return missing;
     }
@@ -117,10 +117,8 @@ function missingForMatches(
   return undefined;
 }
 
-function readsSelfSet(read: Read, org: string, link: string): boolean {
-  const { kind, ref = '' } = parseLink(link) ?? {};
-  const group = kind === 'group' ? read(groupStream(org, ref)) : undefined;
-  return selfSetTerms(group?.memberQuery).length > 0;
+function readsSelfSet({ memberQuery }: GroupState): boolean {
+  return selfSetTerms(memberQuery).length > 0;
 }
 
 /** What a new user chose is the user's own doing, and a new user has nothing to give. */

@@ -36,6 +36,14 @@ export interface Fault {
 export interface Missing {
   readonly kind: TargetKind;
   readonly permission: PermissionName;
-  /** Link of the resource; only where the one who is told may know of it. */
+  /** Link of the resource; present only if the reader of the refusal may view it. */
   readonly target?: string;
+}
+
+/** Why a change that takes many resources along is refused, and what to do. No request is as large as one record may be. */
+export function tooMuchAtOnce(resources: number): string {
+  return (
+    `the change would alter ${resources} resources at once, which is more than one record holds; nothing was changed. ` +
+    'Take what it is about out of the groups and policies that name it, a few at a time, and then repeat it'
+  );
 }

@@ -18,7 +18,7 @@ class Backup extends ApiCommand {
       'The copy holds all organizations and everything acknowledged before. The file gets its name only when it is whole and its SHA-256 is right; ' +
       'that is written to FILE.sha256, and to standard output. Existing files are never replaced. `control-service restore` puts the file into a data folder.',
     examples: [
-      ['Copy it', 'svc backup --to log-backup.db --token "$(cat data/root.key)"'],
+      ['Copy it', 'SVC_TOKEN="$(cat data/root.key)" svc backup --to log-backup.db'],
       ['Check a copy later', 'sha256sum --check log-backup.db.sha256'],
     ],
   });
