@@ -47,6 +47,8 @@ function replace(next: string): void {
   if (existsSync(DIST)) renameSync(DIST, former);
   renameSync(next, DIST);
   rmSync(former, { recursive: true, force: true });
+  // What a start keeps of the former build (`starter.js`).
+  rmSync(join(ROOT, '.compile-cache'), { recursive: true, force: true });
 }
 
 /** A start builds nothing, because a service may run from this build. */

@@ -5,8 +5,14 @@ import { join, relative, resolve } from 'node:path';
 export const ROOT = resolve(import.meta.dirname, '..');
 const SOURCE = join(ROOT, 'src');
 
-/** Compiles the sources into the folder, an absolute path, as `nest-cli.json` says. Throws if that fails. Types are not checked. */
+/** Compiles and bundles the sources into the folder, an absolute path. Throws if that fails. Types are not checked. */
 export function compile(folder: string): void {
+  compileModules(folder);
+  run('the bundle', ['--no-warnings', join(ROOT, 'scripts/bundle.ts'), folder]);
+}
+
+/** As `nest-cli.json` says. */
+function compileModules(folder: string): void {
   // `nest build` reads its output folder from a tsconfig.
   const tsconfig = `${folder}.tsconfig.json`;
   writeFileSync(
@@ -14,15 +20,20 @@ export function compile(folder: string): void {
     JSON.stringify({ extends: join(ROOT, 'tsconfig.json'), compilerOptions: { outDir: folder } }),
   );
   try {
-    const nest = join(ROOT, 'node_modules/@nestjs/cli/bin/nest.js');
-    const built = spawnSync(process.execPath, [nest, 'build', '--path', relative(ROOT, tsconfig)], {
-      cwd: ROOT,
-      encoding: 'utf8',
-    });
-    if (built.status !== 0) throw new Error(`nest build failed:\n${built.stdout}${built.stderr}`);
+    run('nest build', [
+      join(ROOT, 'node_modules/@nestjs/cli/bin/nest.js'),
+      'build',
+      '--path',
+      relative(ROOT, tsconfig),
+    ]);
   } finally {
     rmSync(tsconfig);
   }
+}
+
+function run(name: string, args: readonly string[]): void {
+  const { status, stdout, stderr } = spawnSync(process.execPath, args, { cwd: ROOT, encoding: 'utf8' });
+  if (status !== 0) throw new Error(`${name} failed:\n${stdout}${stderr}`);
 }
 
 export function sources(): string[] {

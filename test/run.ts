@@ -20,7 +20,7 @@ function announce(tier: Tier): void {
   if (tier === 'quick') {
     lines.unshift(
       'quick run: the suites on the embedded store that take seconds',
-      `left to \`npm run test:all\`: Kafka and Elasticsearch, kill -9, and ${SLOW.length} slow suites, which run by name too`,
+      `left to \`npm run test:all\`: Kafka and Elasticsearch, kill -9, loss of power, and ${SLOW.length} slow suites, which run by name too`,
     );
   }
   if (lines.length > 0) process.stderr.write(`\n${lines.map((line) => `  ${line}\n`).join('')}\n`);

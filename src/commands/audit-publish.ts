@@ -10,9 +10,10 @@ import { canonicalJson } from '../model/canonical-json.js';
 import { CLOCK, type Clock, isoTime } from '../platform/clock.js';
 import { CONFIG, type Config } from '../platform/config/config.js';
 import { IDS, type Ids, timeOf } from '../platform/ids.js';
-import { Metrics } from '../platform/metrics.js';
+import { Metrics, type PublishOutcome } from '../platform/metrics.js';
 import { inSpan } from '../platform/tracing.js';
 import { eachInSteps, Turns } from '../platform/turns.js';
+import type { Verbatim } from '../platform/verbatim-json.js';
 import { type Indexed, Waiters } from '../progress/waiters.js';
 import { READ_MODEL } from '../read-model/read-model.js';
 import { AppendsUnderWay } from './appends-under-way.js';
@@ -21,6 +22,8 @@ import { FormerEvents, formerEventId, keyedEventId } from './event-keys.js';
 export interface PublishItem {
   /** Valid: the shape is checked before. */
   readonly event: SentAuditEvent;
+  /** What was sent, if `event` has only the texts of it. */
+  readonly verbatim?: Verbatim | undefined;
   readonly idempotencyKey?: string;
 }
 
@@ -104,8 +107,17 @@ export class PublishAuditEventsHandler implements ICommandHandler<PublishAuditEv
     const published = await inSpan('publish', { mode, events: items.length }, () =>
       this.publish(prepared, mode, standing),
     );
-    for (const one of published) this.metrics.published(mode, 'error' in one ? one.error.code : one.state);
+    this.count(mode, published);
     return published;
+  }
+
+  private count(mode: 'sync' | 'async', published: readonly Published[]): void {
+    const counts = new Map<PublishOutcome, number>();
+    for (const one of published) {
+      const outcome = 'error' in one ? one.error.code : one.state;
+      counts.set(outcome, (counts.get(outcome) ?? 0) + 1);
+    }
+    for (const [outcome, count] of counts) this.metrics.published(mode, outcome, count);
   }
 
   private async publish(
@@ -140,8 +152,7 @@ export class PublishAuditEventsHandler implements ICommandHandler<PublishAuditEv
 
   private async indexed(prepared: readonly Prepared[], positions: readonly Position[]): Promise<readonly Indexed[]> {
     const { syncTimeoutMs } = this.config;
-    const waits = positions.map((position) => this.waiters.waitFor('audit', position, syncTimeoutMs));
-    const indexed = await Promise.all(waits);
+    const indexed = await this.waiters.waitForAll('audit', positions, syncTimeoutMs);
     if (indexed.every(({ code }) => code !== 'unconfirmed')) return indexed;
     const endOf = (one: Prepared | undefined, position: Position | undefined): Promise<Indexed> => {
       if (!one || !position) throw new Error('an append answers a position an entry');
@@ -173,16 +184,17 @@ export class PublishAuditEventsHandler implements ICommandHandler<PublishAuditEv
     from: PublishAuditEvents['from'],
     former: ReadonlySet<string>,
   ): Prepared {
-    const { event, idempotencyKey } = item;
+    const { event, verbatim, idempotencyKey } = item;
     const waited = mode === 'sync';
     if (idempotencyKey === undefined) {
       const id = this.ids.next();
       const recorded = recordedEvent(event, { ...from, id, postedTime: isoTime(timeOf(id)) });
-      return { id, org: from.org, entry: auditEntry(recorded, { waited }) };
+      return { id, org: from.org, entry: auditEntry(recorded, { waited, verbatim }) };
     }
     const id = (former.has(idempotencyKey) ? formerEventId : keyedEventId)(from, idempotencyKey);
     const recorded = recordedEvent(event, { ...from, id, postedTime: isoTime(this.clock.now()) });
-    const entry = auditEntry(recorded, { hash: hash('sha256', canonicalJson(event)), waited });
+    const sent = verbatim ? verbatim.parse() : event;
+    const entry = auditEntry(recorded, { hash: hash('sha256', canonicalJson(sent)), waited, verbatim });
     return { id, org: from.org, entry };
   }
 }

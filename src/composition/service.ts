@@ -107,7 +107,7 @@ async function compose(config: Config, logger: Logger, clock: Clock, started: As
     security,
     jobs,
     maintenance: maintenanceOf(store, retention, metrics, clock, logger),
-    mailer: config.smtp ? smtpMailer(config.smtp, logger) : logMailer(logger),
+    mailer: config.smtp ? await smtpMailer(config.smtp, logger) : logMailer(logger),
   };
   return { parts, store, projections, snapshots };
 }

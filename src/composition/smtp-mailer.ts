@@ -1,4 +1,3 @@
-import { createTransport } from 'nodemailer';
 import type { Logger } from 'pino';
 import type { Letter, Mailer } from '../commands/invitation.js';
 import { ControlError } from '../contract/errors.js';
@@ -11,7 +10,9 @@ const SEND_MS = 10_000;
 const LOOPBACK = ['localhost', '127.0.0.1', '::1'];
 
 /** Sends letters by SMTP. Responses of the mail server are logged and not returned: they may contain internal names. */
-export function smtpMailer({ from, ...server }: SmtpConfig, logger: Logger): Mailer {
+export async function smtpMailer({ from, ...server }: SmtpConfig, logger: Logger): Promise<Mailer> {
+  // Loaded only where mail is sent.
+  const { createTransport } = await import('nodemailer');
   const transport = createTransport({
     ...server,
     // Never send a password unencrypted, even if someone in between alters the server's response.

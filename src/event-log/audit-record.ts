@@ -1,5 +1,6 @@
 import { isUtf8 } from 'node:buffer';
 import type { AuditEvent, SearchedEvent } from '../model/audit-event.js';
+import type { Verbatim } from '../platform/verbatim-json.js';
 import { CompactJson } from './compact-json.js';
 import { type LogEntry, type LogRecord, UnreadableRecord } from './event-log.js';
 
@@ -20,30 +21,38 @@ export interface AuditEntryOptions {
   readonly hash?: string;
   /** Whether the publisher waits until the event is searchable. */
   readonly waited?: boolean;
+  /** What was sent, if the event has only the texts of it. */
+  readonly verbatim?: Verbatim | undefined;
 }
 
 /**
  * A record of `audit` is the JSON of one event as reads return it, without `receivedTime`. All copies of a keyed event go to
  * one partition. Other events keep their order by resource, and those of a busy organization are spread.
  */
-export function auditEntry(event: AuditEvent, { hash, waited = false }: AuditEntryOptions = {}): LogEntry {
+export function auditEntry(event: AuditEvent, { hash, waited = false, verbatim }: AuditEntryOptions = {}): LogEntry {
   const { resource, context } = event;
   return {
     topic: 'audit',
     key: hash === undefined ? `${context.org}/${resource.type ?? ''}/${resource.name ?? resource.id ?? ''}` : event.id,
     headers: { v: SCHEMA_VERSION, ...(hash !== undefined && { hash }), ...(waited && WAITED_FOR) },
-    value: Buffer.from(JSON.stringify(event)),
+    value: verbatim ? verbatim.with(event) : Buffer.from(JSON.stringify(event)),
+    searched: event,
   };
 }
 
 /** Throws `UnreadableRecord`. */
-export function auditEventOf({ headers: { v, hash }, value }: LogRecord): { event: SearchedEvent; hash?: string } {
+export function auditEventOf(record: LogRecord): { event: SearchedEvent; hash?: string } {
+  const { v, hash } = record.headers;
   if (v !== SCHEMA_VERSION) throw new UnreadableRecord(`has schema version ${v}, not ${SCHEMA_VERSION}`);
+  const event = record.searched ?? readEvent(record.value);
+  return { event, ...(hash !== undefined && { hash }) };
+}
+
+function readEvent(value: Uint8Array): SearchedEvent {
   // Decoding would replace invalid bytes by another character.
   if (!isUtf8(value)) throw new UnreadableRecord('is not UTF-8');
   const json = Buffer.from(value.buffer, value.byteOffset, value.byteLength);
-  const event = searchedIn(json) ?? parsed(json);
-  return { event, ...(hash !== undefined && { hash }) };
+  return searchedIn(json) ?? parsed(json);
 }
 
 const SEARCHED = new CompactJson([

@@ -1,3 +1,5 @@
+import type { SearchedEvent } from '../model/audit-event.js';
+
 /**
  * The log is the only truth of the service: an ordered, durable, append-only sequence of records a partition. Every
  * adapter passes `test/contract/event-log.contract.ts`.
@@ -14,6 +16,11 @@ export interface LogEntry {
   /** Facts that a reader needs before it parses the value. `v`, the version of the schema, is always present. */
   readonly headers: Readonly<Record<string, string>>;
   readonly value: Uint8Array;
+  /**
+   * What readers would find in the value of a record of `audit`. The log does not store it: a record has it only in the
+   * process that wrote it, and not for long.
+   */
+  readonly searched?: SearchedEvent;
 }
 
 export interface Position {

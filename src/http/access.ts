@@ -17,6 +17,7 @@ import { keyStream } from '../model/streams.js';
 import { targetLink } from '../model/targets.js';
 import type { Clock } from '../platform/clock.js';
 import { STATUSES } from './errors/statuses.js';
+import type { JsonDocument } from './json/parse.js';
 
 /** A permission on resources of a kind, and on which of them the route needs it. */
 export interface Needed {
@@ -53,6 +54,7 @@ declare module 'fastify' {
     access?: Access;
     maxBytes?: number;
     unparsed?: boolean;
+    parse?: (bytes: Buffer) => JsonDocument;
     bodyOptional?: boolean;
     large?: boolean;
   }
@@ -64,6 +66,8 @@ export interface BodyOptions {
   readonly maxBytes?: number;
   /** The route parses the body itself. */
   readonly unparsed?: boolean;
+  /** In place of `parseJson`. */
+  readonly parse?: (bytes: Buffer) => JsonDocument;
   /** The body may be left out, as that of every DELETE. */
   readonly bodyOptional?: boolean;
   /** Whether it is one of the organization's large reads (`large-reads.ts`): by default where it shows some resources of many. */

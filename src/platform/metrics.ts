@@ -4,6 +4,8 @@ import type { ErrorCode } from '../contract/errors.js';
 /** From half a millisecond, an fsync on a fast disk, to the longest wait. */
 const SECONDS = [0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10];
 
+export type PublishOutcome = 'searchable' | 'recorded' | ErrorCode;
+
 /**
  * What the process counts, in Prometheus' terms. Labels have few values, all of them this program's own: no text of a
  * caller, no name of an organization and no key ever becomes one.
@@ -54,8 +56,8 @@ export class Metrics {
   private readonly appends = this.histogram('append_seconds', 'From handing events to the log until they are durable');
   private readonly syncWaits = this.histogram('sync_wait_seconds', 'From durable until searchable, for sync publishes');
 
-  published(mode: 'sync' | 'async', outcome: 'searchable' | 'recorded' | ErrorCode): void {
-    this.publishes.inc({ mode, outcome });
+  published(mode: 'sync' | 'async', outcome: PublishOutcome, events: number): void {
+    this.publishes.inc({ mode, outcome }, events);
   }
 
   rejected(code: ErrorCode): void {

@@ -1,6 +1,7 @@
 import { chmodSync, lstatSync, mkdirSync, readdirSync, type Stats, statSync } from 'node:fs';
-import { join } from 'node:path';
+import { dirname, join, resolve } from 'node:path';
 import type { Logger } from 'pino';
+import { syncFolder } from './sqlite.js';
 import { StoreUnusable } from './store-unusable.js';
 
 const OTHERS = 0o077;
@@ -19,7 +20,7 @@ const DATA_FILE =
  */
 export function preparePrivateFolder(folder: string, setting: string, logger: Logger): void {
   try {
-    mkdirSync(folder, { recursive: true, mode: 0o700 });
+    makeFolder(folder);
   } catch (error) {
     throw new StoreUnusable(`${folder}: cannot be made: ${(error as Error).message}; check ${setting}`, {
       cause: error,
@@ -40,6 +41,13 @@ export function preparePrivateFolder(folder: string, setting: string, logger: Lo
     const file = lstatSync(path, { throwIfNoEntry: false });
     if (file?.isFile()) close(path, file, logger);
   }
+}
+
+/** Makes the folder, and those above it that are missing, durably: after a loss of power they are still there. */
+export function makeFolder(folder: string): void {
+  const first = mkdirSync(folder, { recursive: true, mode: 0o700 });
+  if (first === undefined) return;
+  for (let made = resolve(folder); made.length >= first.length; made = dirname(made)) syncFolder(dirname(made));
 }
 
 function requireRegular(path: string, setting: string): void {

@@ -63,6 +63,19 @@ export class Waiters {
     });
   }
 
+  /** As `waitFor`, for many records that one caller waits for. */
+  async waitForAll(topic: Topic, positions: readonly Position[], timeoutMs: number): Promise<readonly Indexed[]> {
+    const last = new Map<number, Position>();
+    for (const position of positions) {
+      if (position.offset >= (last.get(position.partition)?.offset ?? 0)) last.set(position.partition, position);
+    }
+    await Promise.all([...last.values()].map((position) => this.waitFor(topic, position, timeoutMs)));
+    return positions.map(({ partition, offset }) => {
+      const watermark = this.watermark(topic, partition);
+      return offset < watermark.searchable ? outcomeOf(watermark, offset) : { code: 'timeout' };
+    });
+  }
+
   /** Ends every wait with `timeout`, now and from now on: the process is stopping. */
   close(): void {
     this.closed = true;

@@ -4,6 +4,7 @@ import { validationMetadatasToSchemas } from 'class-validator-jsonschema';
 import { type FieldFault } from '../contract/errors.js';
 import { LIMITS } from '../contract/limits.js';
 import { escapePointer } from '../platform/json-pointer.js';
+import type { VerbatimShape } from '../platform/verbatim-json.js';
 import { CONVERTERS, FORMATS } from './shape.js';
 
 /**
@@ -29,6 +30,29 @@ export function shapeSchemas(refPointerPrefix: string): Record<string, Record<st
   return Object.fromEntries(
     Object.entries(schemas).map(([name, schema]) => [name, { ...schema, additionalProperties: false }]),
   );
+}
+
+/** What of a shape's values must be read to check them. Throws for a shape that is not of texts and objects. */
+export function verbatimShape(shape: new () => object): VerbatimShape {
+  const schemas = shapeSchemas('') as Readonly<
+    Record<string, { readonly properties: Readonly<Record<string, Property>> }>
+  >;
+  const typeOf = ({ $ref, type }: Property): VerbatimShape[string] => {
+    if ($ref !== undefined) return membersOf($ref);
+    if (type === 'string') return 'text';
+    if (type === 'object') return 'free';
+    throw new Error(`a member of ${shape.name} is no text and no object`);
+  };
+  const membersOf = (name: string): VerbatimShape =>
+    Object.fromEntries(
+      Object.entries(schemas[name]?.properties ?? {}).map(([member, property]) => [member, typeOf(property)]),
+    );
+  return membersOf(shape.name);
+}
+
+interface Property {
+  readonly $ref?: string;
+  readonly type?: string;
 }
 
 function compile(shape: new () => object): ValidateFunction {

@@ -1,6 +1,6 @@
 import type { LogEntry } from '../../src/event-log/event-log.js';
 import { cpuEach, entriesOf, Topics } from './cluster-store.ts';
-import { type Options, type Ratios, say } from './figures.ts';
+import { type Options, Rounds, say } from './figures.ts';
 
 const AT_ONCE = 512;
 const ENTRIES = 4_096;
@@ -9,7 +9,7 @@ const WARM_UP_SECONDS = 3;
 type Append = (entry: LogEntry) => Promise<unknown>;
 
 /** Single appends to the log, and one send of kafkajs an event, to the same topic in turns. */
-export async function measureAppend(brokers: readonly string[], { rounds, seconds }: Options): Promise<Ratios> {
+export async function measureAppend(brokers: readonly string[], { rounds, seconds }: Options): Promise<Rounds> {
   const topics = new Topics(brokers);
   const log = await topics.open();
   const producer = await topics.producer();
@@ -23,13 +23,13 @@ export async function measureAppend(brokers: readonly string[], { rounds, second
       appendFor(time, append, entries, `${label}: ${name}`);
     await measure('send', single, 'warm-up', WARM_UP_SECONDS);
     await measure('append', batched, 'warm-up', WARM_UP_SECONDS);
-    const ratios: number[] = [];
+    const ratios = new Rounds();
     for (let round = 1; round <= rounds; round += 1) {
       const sent = await measure('send', single, `round ${round}`);
       const appended = await measure('append', batched, `round ${round}`);
-      ratios.push(appended / sent);
+      ratios.add([['batched-over-single-append', appended / sent]]);
     }
-    return new Map([['batched-over-single-append', ratios]]);
+    return ratios;
   } finally {
     await producer.disconnect();
     await log.close();

@@ -3,7 +3,7 @@ import type { Consumer, EventLog, LogRecord, Topic } from '../../src/event-log/e
 import type { Write } from '../../src/read-model/document.js';
 import type { ReadModel } from '../../src/read-model/read-model.js';
 import { Bare, cpuEach, entriesOf, logger, Topics } from './cluster-store.ts';
-import { type Options, type Ratios, say } from './figures.ts';
+import { type Options, Rounds, say } from './figures.ts';
 import { built } from './server.ts';
 
 const EVENTS = 96_000;
@@ -49,7 +49,7 @@ interface Measured {
 }
 
 /** The same events from Kafka into Elasticsearch through the projector, and as bare bulks, in turns. */
-export async function measureProjector(brokers: readonly string[], url: string, { rounds }: Options): Promise<Ratios> {
+export async function measureProjector(brokers: readonly string[], url: string, { rounds }: Options): Promise<Rounds> {
   const topics = new Topics(brokers);
   const log = await topics.open();
   const bare = new Bare(url);
@@ -68,9 +68,10 @@ export async function measureProjector(brokers: readonly string[], url: string, 
       return projected / replayed;
     };
     for (let warmUp = 1; warmUp <= WARM_UPS; warmUp += 1) await both('warm-up');
-    const ratios: number[] = [];
-    for (let round = 1; round <= rounds; round += 1) ratios.push(await both(`round ${round}`));
-    return new Map([['projector-over-bulk', ratios]]);
+    const ratios = new Rounds();
+    for (let round = 1; round <= rounds; round += 1)
+      ratios.add([['projector-over-bulk', await both(`round ${round}`)]]);
+    return ratios;
   } finally {
     bare.close();
     await log.close();

@@ -1,18 +1,21 @@
 import { type Started, startContainers } from '../support/containers.ts';
 import { measureAppend } from './cluster-append.ts';
 import { measureProjector } from './cluster-projector.ts';
-import { type Options, type Ratios, say } from './figures.ts';
+import { type Options, type Rounds, say } from './figures.ts';
+
+type Report = (rounds: Rounds, measured: readonly string[]) => void;
 
 /** On the Kafka and Elasticsearch that the environment names, or else on containers of the run's own. */
-export async function measureCluster(options: Options, wanted: ReadonlySet<string>): Promise<Ratios> {
+export async function measureCluster(options: Options, wanted: ReadonlySet<string>, report: Report): Promise<void> {
   const { kafkaBrokers, elasticsearchUrl, stop } = await started();
   const brokers = kafkaBrokers.split(',');
   try {
-    const projector = wanted.has('projector-over-bulk')
-      ? await measureProjector(brokers, elasticsearchUrl, options)
-      : [];
-    const append = wanted.has('batched-over-single-append') ? await measureAppend(brokers, options) : [];
-    return new Map([...projector, ...append]);
+    if (wanted.has('projector-over-bulk')) {
+      report(await measureProjector(brokers, elasticsearchUrl, options), ['projector-over-bulk']);
+    }
+    if (wanted.has('batched-over-single-append')) {
+      report(await measureAppend(brokers, options), ['batched-over-single-append']);
+    }
   } finally {
     await stop();
   }

@@ -14,57 +14,52 @@ export interface Options {
 }
 
 /** The ratios of all rounds, by figure. */
-export type Ratios = ReadonlyMap<string, readonly number[]>;
+export class Rounds {
+  private readonly ratios = new Map<string, number[]>();
+
+  add(round: Iterable<readonly [figure: string, ratio: number]>): void {
+    for (const [figure, ratio] of round) this.ratios.set(figure, [...this.of(figure), ratio]);
+  }
+
+  of(figure: string): readonly number[] {
+    return this.ratios.get(figure) ?? [];
+  }
+}
+
+const more = (figure: string, about: string, bar: number, stretch: number): Figure => ({
+  ...{ figure, about, better: 'more', bar, stretch },
+});
+const less = (figure: string, about: string, bar: number, stretch: number): Figure => ({
+  ...{ figure, about, better: 'less', bar, stretch },
+});
 
 export const FIGURES: readonly Figure[] = [
-  {
-    figure: 'publish-rate',
-    about: 'sync publish over a bare echo, requests/s',
-    better: 'more',
-    bar: 0.2,
-    stretch: 0.4,
-  },
-  {
-    figure: 'publish-cpu',
-    about: 'sync publish over a bare echo, CPU a request',
-    better: 'less',
-    bar: 4.5,
-    stretch: 2.5,
-  },
-  { figure: 'sync-over-async', about: 'sync over async publish, requests/s', better: 'more', bar: 0.8, stretch: 0.95 },
-  {
-    figure: 'bulk-over-single',
-    about: 'bulk publish of 500 over single publish, events/s',
-    better: 'more',
-    bar: 1.5,
-    stretch: 3,
-  },
-  {
-    figure: 'list-at-a-million',
-    about: 'a page of 50 of one resource, among 1,000,000 events over among 10,000, p50',
-    better: 'less',
-    bar: 1.5,
-    stretch: 1.1,
-  },
-  { figure: 'svc-version', about: '"svc --version" over "node -e 0", wall time', better: 'less', bar: 4, stretch: 2 },
+  more('sync-over-postgres', 'sync publish over Fastify and PostgreSQL, events/s', 1.6, 2.5),
+  less('sync-cpu-over-postgres', 'the same, CPU an event', 0.45, 0.3),
+  more('bulk-over-postgres', 'bulk of 500 over a bulk of 500 through unnest, events/s', 1.5, 3),
+  less('bulk-cpu-over-postgres', 'the same, CPU an event', 0.45, 0.3),
+  more('sync-over-echo', 'sync publish over a bare echo, requests/s', 0.35, 0.5),
+  less('sync-cpu-over-echo', 'the same, CPU a request', 2.9, 2),
+  less('sync-p99-over-p50', 'sync publish at 64 connections, p99 over p50', 3, 2),
+  more('sync-over-async', 'sync over async publish, requests/s', 0.8, 0.95),
+  less('bytes-written', 'bytes written an event over its size', 6, 3),
+  less('bytes-on-disk', 'bytes on disk an event over its size', 1.7, 0.6),
+  less('list-over-postgres', '50 events of a resource among 1,000,000, over the same of PostgreSQL, p50', 0.8, 0.5),
+  less('list-at-a-million', 'the same, over among 10,000, p50', 1.3, 1.1),
+  more('rebuild-over-bulk', 'rebuild of the read model over bulk publish, events/s', 2, 5),
+  less('start-to-ready', 'start of the service on an empty folder over "node -e 0", wall time', 20, 10),
+  less('svc-version', '"svc --version" over "node -e 0", wall time', 4, 2),
 ];
 
 /** With `--cluster`: on Kafka and Elasticsearch. */
 export const CLUSTER_FIGURES: readonly Figure[] = [
-  {
-    figure: 'projector-over-bulk',
-    about: 'the projector, Kafka to Elasticsearch, over a bare _bulk replay of the same documents, events/s',
-    better: 'more',
-    bar: 0.6,
-    stretch: 0.85,
-  },
-  {
-    figure: 'batched-over-single-append',
-    about: 'appends to the log over one kafkajs send an event, 512 at once, events/s',
-    better: 'more',
-    bar: 4,
-    stretch: 5,
-  },
+  more(
+    'projector-over-bulk',
+    'the projector, Kafka to Elasticsearch, over a bare _bulk replay of the same documents, events/s',
+    0.6,
+    0.85,
+  ),
+  more('batched-over-single-append', 'appends to the log over one kafkajs send an event, 512 at once, events/s', 4, 5),
 ];
 
 export function meets({ better }: Figure, value: number, limit: number): boolean {

@@ -20,6 +20,7 @@ export interface Load {
   readonly ms: number;
   /** Of one request, in milliseconds. */
   readonly p50: number;
+  readonly p99: number;
   /** The share of one core that the generator took: near 1, it measured itself. */
   readonly busy: number;
 }

@@ -38,8 +38,8 @@ async function run(job: Job): Promise<Load> {
   for (const socket of sockets) socket.destroy();
   if (all.refused.size > 0) throw new Error(`unexpected answers: ${JSON.stringify([...all.refused])}`);
   all.latencies.sort((a, b) => a - b);
-  const p50 = all.latencies[Math.floor(all.latencies.length / 2)] ?? 0;
-  return { answered: all.answered, ms, p50, busy: (user + system) / 1000 / ms };
+  const quantile = (share: number) => all.latencies[Math.floor(all.latencies.length * share)] ?? 0;
+  return { answered: all.answered, ms, p50: quantile(0.5), p99: quantile(0.99), busy: (user + system) / 1000 / ms };
 }
 
 function open(port: number): Promise<Socket> {

@@ -1,119 +1,109 @@
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { eventJson } from './events.ts';
-import { type Options, type Ratios, say } from './figures.ts';
-import { Generator, httpRequest, type Job } from './generator.ts';
-import { createOrg, Server, startService } from './server.ts';
+import { type Options, Rounds } from './figures.ts';
+import { Generator } from './generator.ts';
+import * as loads from './loads.ts';
+import { Peer } from './peers/postgres.ts';
+import { rebuild } from './rebuild.ts';
+import { seed } from './seed.ts';
+import { createOrg, Server, type Stoppable, startService, stop } from './server.ts';
 
-const CONNECTIONS = 64;
-const BULK = 500;
-/** Of 64 bulks of 500 at once, the log's queue (20,000 entries) refuses some with 503; 16 fill the server as well. */
-const BULK_CONNECTIONS = 16;
-const RESOURCES = 4_096;
 /** Until the compiler has seen enough: with 3 s, the first rounds still took up to half as much again. */
 const WARM_UP_SECONDS = 10;
-/** From here on the generator, not the server, may be what was measured. */
-const TOO_BUSY = 0.9;
+/** The read model of so many is rebuilt in each round. */
+const REBUILT_EVENTS = 100_000;
 
-interface Load {
-  readonly name: string;
-  readonly server: Server;
-  readonly requests: Job['requests'];
-  readonly status: string;
-  readonly ending?: string;
-  readonly connections: number;
-  readonly eventsEach: number;
+interface Comparison {
+  readonly of: string;
+  readonly to: string;
+  readonly by: 'events' | 'cpu';
 }
 
-interface Measured {
-  /** A second. */
-  readonly requests: number;
-  readonly events: number;
-  /** A request, in milliseconds; NaN where the system does not tell. */
-  readonly cpu: number;
-}
-
-/** The service and the echo, each in its own process, under the same load in turns. */
-export async function measurePublish({ rounds, seconds }: Options, wanted: ReadonlySet<string>): Promise<Ratios> {
-  const folder = mkdtempSync(join(tmpdir(), 'control-bench-'));
-  const generator = new Generator();
-  const service = await startService(join(folder, 'data'));
-  const echo = await Server.start(join(import.meta.dirname, 'echo.ts'));
-  try {
-    const loads = loadsOf(service, echo, await createOrg(service.url, 'bench'));
-    const [sync] = loads;
-    const used = loads.filter(({ name }) => name === 'sync' || NEEDED[name]?.some((figure) => wanted.has(figure)));
-    for (const load of used) await measure(generator, load, WARM_UP_SECONDS);
-    const ratios = new Map<string, number[]>();
-    for (let round = 1; round <= rounds; round += 1) {
-      const measured = new Map<string, Measured>();
-      for (const load of used) {
-        measured.set(load.name, await measure(generator, load, seconds, `round ${round}`));
-        // What async publishes leave to be indexed is not to weigh on the next load: a sync publish waits for it.
-        if (load.name === 'async') await generator.run(onceOf(sync));
-      }
-      for (const [figure, ratio] of ratiosOf(measured)) ratios.set(figure, [...(ratios.get(figure) ?? []), ratio]);
-    }
-    return ratios;
-  } finally {
-    generator.close();
-    await Promise.all([service.stop(), echo.stop()]);
-    rmSync(folder, { recursive: true });
-  }
-}
-
-/** What each load is for, beside the sync publish that all are compared with. */
-const NEEDED: Readonly<Record<string, readonly string[]>> = {
-  echo: ['publish-rate', 'publish-cpu'],
-  async: ['sync-over-async'],
-  bulk: ['bulk-over-single'],
+const COMPARISONS: Readonly<Record<string, Comparison>> = {
+  'sync-over-postgres': { of: 'sync', to: 'peer', by: 'events' },
+  'sync-cpu-over-postgres': { of: 'sync', to: 'peer', by: 'cpu' },
+  'bulk-over-postgres': { of: 'bulk', to: 'peer bulk', by: 'events' },
+  'bulk-cpu-over-postgres': { of: 'bulk', to: 'peer bulk', by: 'cpu' },
+  'sync-over-echo': { of: 'sync', to: 'echo', by: 'events' },
+  'sync-cpu-over-echo': { of: 'sync', to: 'echo', by: 'cpu' },
+  'sync-over-async': { of: 'sync', to: 'async', by: 'events' },
+  'rebuild-over-bulk': { of: 'rebuild', to: 'bulk', by: 'events' },
 };
 
-function onceOf({ server, requests, status }: Load): Job {
-  return { port: server.port, requests: requests.slice(0, 1), status, connections: 1, most: 1, seconds: 10 };
-}
+/** The one figure that compares a load with itself. */
+const TAIL = 'sync-p99-over-p50';
 
-function loadsOf(service: Server, echo: Server, key: string): [sync: Load, ...others: Load[]] {
-  const json = { 'content-type': 'application/json' };
-  const headers = { ...json, authorization: `Bearer ${key}` };
-  const path = '/audit/org/bench/auditctx/default';
-  const events = Array.from({ length: RESOURCES }, (_, resource) => eventJson(resource));
-  const bulks = Array.from({ length: RESOURCES / 512 }, (_, part) => events.slice(part * 512, part * 512 + BULK));
-  const publish = (query: string) => events.map((event) => httpRequest('POST', path + query, headers, event));
-  const ndjson = { ...headers, 'content-type': 'application/x-ndjson' };
-  const bulk = bulks.map((lines) => httpRequest('POST', `${path}/-bulk`, ndjson, lines.join('\n')));
-  const echoed = events.map((event) => httpRequest('POST', '/', json, event));
-  const single = { connections: CONNECTIONS, eventsEach: 1 };
-  const bulked = { connections: BULK_CONNECTIONS, eventsEach: BULK, ending: '"failed":0}' };
-  return [
-    { name: 'sync', server: service, requests: publish(''), status: '201', ...single },
-    { name: 'echo', server: echo, requests: echoed, status: '200', ...single },
-    { name: 'async', server: service, requests: publish('?async=true'), status: '202', ...single },
-    { name: 'bulk', server: service, requests: bulk, status: '200', ...bulked },
-  ];
-}
+export const PUBLISH_FIGURES = [...Object.keys(COMPARISONS), TAIL];
 
-async function measure(generator: Generator, load: Load, seconds: number, label = 'warm-up'): Promise<Measured> {
-  const { server, requests, status, ending, connections, eventsEach } = load;
-  const job = { port: server.port, requests, status, connections, ...(ending && { ending }) };
-  const before = server.cpuMs() ?? Number.NaN;
-  const { answered, ms, busy } = await generator.run({ ...job, seconds });
-  const cpu = ((server.cpuMs() ?? Number.NaN) - before) / answered;
-  const perSecond = (answered * 1000) / ms;
-  const each = `${(cpu * 1000).toFixed(0)} us CPU a request; generator at ${(busy * 100).toFixed(0)} % of a core`;
-  say(`${label}: ${load.name.padEnd(5)} ${perSecond.toFixed(0).padStart(6)} requests/s, ${each}`);
-  if (busy > TOO_BUSY) say(`${label}: the generator was busy all the time; "${load.name}" may be faster than this`);
-  return { requests: perSecond, events: perSecond * eventsEach, cpu };
-}
-
-function ratiosOf(measured: ReadonlyMap<string, Measured>): [string, number][] {
-  const [echo, sync, async, bulk] = ['echo', 'sync', 'async', 'bulk'].map((name) => measured.get(name));
-  const ratios: [string, number][] = [];
-  if (echo && sync) {
-    ratios.push(['publish-rate', sync.requests / echo.requests], ['publish-cpu', sync.cpu / echo.cpu]);
+/** The service, the echo and the peer, each in processes of its own, in turns under the same load. */
+export async function measurePublish(options: Options, wanted: ReadonlySet<string>): Promise<Rounds> {
+  await using started = new AsyncDisposableStack();
+  const folder = mkdtempSync(join(tmpdir(), 'control-bench-'));
+  started.defer(() => rmSync(folder, { recursive: true }));
+  const used = new Set(
+    Object.entries(COMPARISONS).flatMap(([figure, { of, to }]) => (wanted.has(figure) ? [of, to] : [])),
+  );
+  const steps = await stepsOf(folder, used, started);
+  for (const step of steps) await step.measure(WARM_UP_SECONDS, 'warm-up');
+  const rounds = new Rounds();
+  for (let round = 1; round <= options.rounds; round += 1) {
+    const measured = new Map<string, loads.Measured>();
+    for (const { name, measure } of steps) measured.set(name, await measure(options.seconds, `round ${round}`));
+    rounds.add(ratiosOf(measured));
   }
-  if (async && sync) ratios.push(['sync-over-async', sync.requests / async.requests]);
-  if (bulk && sync) ratios.push(['bulk-over-single', bulk.events / sync.events]);
+  return rounds;
+}
+
+interface Step {
+  readonly name: string;
+  measure(seconds: number, label: string): Promise<loads.Measured>;
+}
+
+/** What each round does, in this order. */
+async function stepsOf(folder: string, used: ReadonlySet<string>, started: AsyncDisposableStack): Promise<Step[]> {
+  const keep = <Kept extends Stoppable>(server: Kept) => started.adopt(server, stop);
+  const generator = started.adopt(new Generator(), (process) => process.close());
+  const step = (load: loads.Load): Step => ({
+    name: load.name,
+    measure: (seconds, label) => loads.measure(generator, load, seconds, label),
+  });
+  const service = keep(await startService(join(folder, 'service')));
+  const key = await createOrg(service.url, 'bench');
+  const sync = loads.syncPublish(service, key);
+  const steps = [step(sync)];
+  if (used.has('echo'))
+    steps.push(step(loads.echo(keep(await Server.start(join(import.meta.dirname, 'peers/echo.ts'))))));
+  if (used.has('async')) {
+    const measure: Step['measure'] = async (seconds, label) => {
+      const measured = await loads.measure(generator, loads.asyncPublish(service, key), seconds, label);
+      // What is left to be indexed is not to weigh on the next load: a sync publish waits for it.
+      await loads.run(generator, sync, 30, 1);
+      return measured;
+    };
+    steps.push({ name: 'async', measure });
+  }
+  const peer = used.has('peer') || used.has('peer bulk') ? await Peer.start() : undefined;
+  if (peer) keep(peer);
+  if (peer && used.has('peer')) steps.push(step(loads.peerInsert(peer)));
+  if (used.has('bulk')) steps.push(step(loads.bulkPublish(service, key)));
+  if (peer && used.has('peer bulk')) steps.push(step(loads.peerBulk(peer)));
+  if (used.has('rebuild')) {
+    const data = join(folder, 'rebuilt');
+    await seed(data, REBUILT_EVENTS);
+    const rebuilt = keep(await startService(data));
+    steps.push({ name: 'rebuild', measure: (_, label) => rebuild(rebuilt, REBUILT_EVENTS, label) });
+  }
+  return steps;
+}
+
+function ratiosOf(measured: ReadonlyMap<string, loads.Measured>): Map<string, number> {
+  const ratios = new Map<string, number>();
+  for (const [figure, { of, to, by }] of Object.entries(COMPARISONS)) {
+    const [over, under] = [measured.get(of), measured.get(to)];
+    if (over && under) ratios.set(figure, over[by] / under[by]);
+  }
+  const sync = measured.get('sync');
+  if (sync) ratios.set(TAIL, sync.p99 / sync.p50);
   return ratios;
 }

@@ -2,6 +2,7 @@ import { type ChildProcess, spawn } from 'node:child_process';
 import { existsSync, readFileSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import { pathToFileURL } from 'node:url';
+import { cpuOf } from './processes.ts';
 
 /** The folder of the build that is measured. */
 export const DIST = resolve(import.meta.dirname, process.env.BENCH_DIST || '../../dist');
@@ -11,11 +12,17 @@ export function built<Module>(file: string): Promise<Module> {
   return import(pathToFileURL(join(DIST, file)).href);
 }
 
-/** The kernel counts CPU time in hundredths of a second, on every Linux that Node runs on. */
-const TICKS_A_SECOND = 100;
-
 /** As `npm start` starts the service; the echo runs with the same. */
 const FLAGS = ['--no-warnings', '--max-semi-space-size=32'];
+
+export interface Stoppable {
+  stop(): Promise<void>;
+}
+
+export const stop = (server: Stoppable): Promise<void> => server.stop();
+
+/** What is under load: where it listens, and the CPU time of all its processes. */
+export type Target = Pick<Server, 'port' | 'cpuMs'>;
 
 /** A server that is measured, in a process of its own. */
 export class Server {
@@ -42,13 +49,7 @@ export class Server {
 
   /** User and system time of the process so far, in milliseconds; undefined where the system does not tell. */
   cpuMs(): number | undefined {
-    const file = `/proc/${this.child.pid}/stat`;
-    if (!existsSync(file)) return undefined;
-    // The second field, the program's name, may hold anything; the others follow its closing parenthesis.
-    const fields = readFileSync(file, 'latin1')
-      .replace(/^.*\) /s, '')
-      .split(' ');
-    return ((Number(fields[11]) + Number(fields[12])) * 1000) / TICKS_A_SECOND;
+    return cpuOf(this.child.pid ?? 0);
   }
 
   /** The resident memory of the process, in MiB. */
@@ -57,9 +58,21 @@ export class Server {
     return Number(/^VmRSS:\s+(\d+) kB/m.exec(status)?.[1]) / 1024;
   }
 
-  async stop(): Promise<void> {
+  /** Of what the process itself has of it, without pages of files. */
+  ownMemory(): number {
+    const status = readFileSync(`/proc/${this.child.pid}/status`, 'utf8');
+    return Number(/^RssAnon:\s+(\d+) kB/m.exec(status)?.[1]) / 1024;
+  }
+
+  /** Bytes that the process has written to files so far, on their way to the disk. */
+  written(): number {
+    const io = readFileSync(`/proc/${this.child.pid}/io`, 'utf8');
+    return Number(/^write_bytes: (\d+)/m.exec(io)?.[1]);
+  }
+
+  async stop(signal: 'SIGTERM' | 'SIGKILL' = 'SIGTERM'): Promise<void> {
     const ended = new Promise((done) => this.child.once('exit', done));
-    this.child.kill('SIGTERM');
+    this.child.kill(signal);
     await ended;
   }
 }
@@ -80,7 +93,7 @@ function addressOf(child: ChildProcess): Promise<string> {
   });
 }
 
-const ROOT_KEY = 'bench-root-key-that-opens-nothing-else-0123456789';
+export const ROOT_KEY = 'bench-root-key-that-opens-nothing-else-0123456789';
 
 export function startService(dataDir: string): Promise<Server> {
   const main = join(DIST, 'main.js');

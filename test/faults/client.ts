@@ -14,6 +14,7 @@ export interface Event {
   readonly id: string;
   readonly context: { readonly name: string };
   readonly resource: Resource;
+  readonly action?: { readonly type?: string };
 }
 
 export interface Resource {
@@ -39,10 +40,20 @@ export class Client {
     return answerOf(await fetch(this.url + path, { headers: { authorization: `Bearer ${this.key}` } }));
   }
 
-  async post(path: string, body: unknown, headers: Readonly<Record<string, string>> = {}): Promise<Answer> {
-    const all = { authorization: `Bearer ${this.key}`, 'content-type': 'application/json', ...headers };
+  post(path: string, body: unknown, headers: Readonly<Record<string, string>> = {}): Promise<Answer> {
+    return this.send('POST', path, body, headers);
+  }
+
+  async send(
+    method: string,
+    path: string,
+    body?: unknown,
+    headers: Readonly<Record<string, string>> = {},
+  ): Promise<Answer> {
+    const type = body === undefined ? {} : { 'content-type': 'application/json' };
+    const all = { authorization: `Bearer ${this.key}`, ...type, ...headers };
     const text = typeof body === 'string' ? body : JSON.stringify(body);
-    return answerOf(await fetch(this.url + path, { method: 'POST', headers: all, body: text }));
+    return answerOf(await fetch(this.url + path, { method, headers: all, body: text ?? null }));
   }
 
   /** Publishes one event; the answer's identifier, or an error that has the whole answer. */

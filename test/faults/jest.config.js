@@ -9,7 +9,11 @@ import main from '../../jest.config.js';
 export default {
   ...main,
   rootDir: '../..',
-  testMatch: ['<rootDir>/test/faults/kill.ts', '<rootDir>/test/faults/cluster/*.rounds.ts'],
+  testMatch: [
+    '<rootDir>/test/faults/kill.ts',
+    '<rootDir>/test/faults/power/power-loss.ts',
+    '<rootDir>/test/faults/cluster/*.rounds.ts',
+  ],
   globalSetup: '<rootDir>/test/cluster/setup.ts',
   globalTeardown: '<rootDir>/test/cluster/teardown.ts',
   maxWorkers: 1,

@@ -8,6 +8,7 @@ const CLIENTS = 6;
 const MOST_EVENTS = 400;
 /** Newer organizations take part as well; the first takes most. */
 const BUSY_ORGS = 3;
+const LARGE_BYTES = 100_000;
 
 interface BulkResult {
   readonly items: readonly { readonly index: number; readonly status: number; readonly id?: string }[];
@@ -16,6 +17,7 @@ interface BulkResult {
 /** Concurrent clients that send all kinds of writes until the service is killed, and note what they are promised. */
 export class Load {
   private killed = false;
+  private powered = true;
   private count = 0;
   private readonly admin: Client;
 
@@ -39,6 +41,17 @@ export class Load {
     this.killed = true;
   }
 
+  /** From now on a refusal with 503 is what a loss of power may do, too. */
+  powerMayFail(): void {
+    this.powered = false;
+  }
+
+  /** Publishes so many bytes in large events. */
+  async large(bytes: number): Promise<void> {
+    const events = Array.from({ length: Math.ceil(bytes / LARGE_BYTES) }, () => this.make({ bytes: LARGE_BYTES }));
+    await Promise.all(events.map((sent) => this.publish(sent, 'true')));
+  }
+
   private async client(): Promise<void> {
     while (!this.killed) {
       if (this.count < MOST_EVENTS) await this.act();
@@ -55,13 +68,14 @@ export class Load {
     return this.org();
   }
 
-  private make(keyed = false): Sent {
+  private make({ keyed = false, bytes }: { keyed?: boolean; bytes?: number } = {}): Sent {
     const { random, round } = this;
     const marker = `${round}-${this.count}`;
     this.count += 1;
     const orgs = [...this.world.orgs.keys()].slice(-BUSY_ORGS);
     const size = random.chance(0.8) ? 200 : random.chance(0.8) ? 4_000 : 60_000;
-    const data = { marker, text: random.pick(['x', 'ü', '\u0000"', '🜚']).repeat(random.whole(1, size / 4)) };
+    const text = random.pick(['x', 'ü', '\u0000"', '🜚']).repeat(random.whole(1, size / 4));
+    const data = { marker, text: bytes === undefined ? text : random.bytes(bytes / 2).toString('hex') };
     const sent: Sent = {
       round,
       org: random.chance(0.7) ? (orgs[0] ?? '') : random.pick(orgs),
@@ -83,7 +97,7 @@ export class Load {
   /** The same request twice at once, twice in a row, or followed by another one with its key. */
   private async keyed(): Promise<void> {
     const { random } = this;
-    const sent = this.make(true);
+    const sent = this.make({ keyed: true });
     const mode = () => random.pick(['true', 'false'] as const);
     if (random.chance(0.4)) {
       await Promise.all([this.publish(sent, mode()), this.publish(sent, mode())]);
@@ -108,7 +122,7 @@ export class Load {
     const items = [first];
     for (let more = random.whole(0, random.chance(0.7) ? 9 : 49); more > 0; more -= 1) {
       const { org, context } = first;
-      const sent = { ...this.make(random.chance(0.3)), org, context };
+      const sent = { ...this.make({ keyed: random.chance(0.3) }), org, context };
       this.world.sent.set(sent.marker, sent);
       items.push(sent);
       // A repetition in the same request: the log takes both in one commit.
@@ -133,6 +147,7 @@ export class Load {
     for (const { index, status, id } of bodyOf<BulkResult>(answer).items) {
       const sent = items[index];
       if (sent && id !== undefined && (status === 201 || status === 202)) this.world.acknowledge(sent, id);
+      else if (this.isOfPower(status)) this.world.counts.unanswered += 1;
       else this.world.faults.push(`item ${index} of a bulk was answered ${status} ${answer.text.slice(0, 500)}`);
     }
   }
@@ -148,6 +163,10 @@ export class Load {
     this.world.takeOrg(sent, answer);
   }
 
+  private isOfPower(status: number): boolean {
+    return status === 503 && !this.powered;
+  }
+
   private clientOf(sent: Sent): Client {
     return new Client(this.url, this.world.orgs.get(sent.org) ?? '');
   }
@@ -155,9 +174,12 @@ export class Load {
   /** Undefined when the service was killed before it answered; at any other time that is a fault. */
   private async answer(request: () => Promise<Answer>): Promise<Answer | undefined> {
     try {
-      return await request();
+      const answer = await request();
+      if (!this.isOfPower(answer.status)) return answer;
+      this.world.counts.unanswered += 1;
+      return undefined;
     } catch (error) {
-      if (this.killed) this.world.counts.unanswered += 1;
+      if (this.killed || !this.powered) this.world.counts.unanswered += 1;
       else this.world.faults.push(`a request had no answer: ${(error as Error).cause ?? error}`);
       return undefined;
     }

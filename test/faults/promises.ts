@@ -85,7 +85,8 @@ export class Promises {
       const markers = all.flatMap(({ resource }) => resource.data?.marker ?? []);
       if (new Set(markers).size < markers.length) this.world.faults.push(`${org}: an event is there twice`);
       const created = all.filter(
-        ({ context, resource }) => context.name === SERVICE_CONTEXT && resource.type === 'org',
+        ({ context, resource, action }) =>
+          context.name === SERVICE_CONTEXT && resource.type === 'org' && action?.type === 'create',
       );
       if (created.length !== 1) this.world.faults.push(`${org}: was created ${created.length} times`);
     }

@@ -29,10 +29,16 @@ const event = fc
 test('an event is found by the same, however its record is spelled', () => {
   fc.assert(
     fc.property(event, fc.infiniteStream(fc.double({ min: 0, max: 0.999 })), (one, stream) => {
-      const entry = auditEntry(one);
+      const { searched, ...entry } = auditEntry(one);
       const otherwise = spelled(one, () => stream.next().value ?? 0).trim();
-      for (const value of [entry.value, Buffer.from(otherwise)]) {
-        const { event: read } = auditEventOf({ ...entry, value, partition: 0, offset: 0, time: 0 });
+      const stored = { ...entry, partition: 0, offset: 0, time: 0 };
+      const records = [
+        stored,
+        { ...stored, value: Buffer.from(otherwise) },
+        { ...stored, ...(searched && { searched }) },
+      ];
+      for (const record of records) {
+        const { event: read } = auditEventOf(record);
         expect(auditFields(read)).toEqual(auditFields(one));
         expect([read.id, read.context.org]).toEqual([one.id, one.context.org]);
       }

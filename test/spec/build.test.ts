@@ -12,6 +12,7 @@ import {
 } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
+import { pathToFileURL } from 'node:url';
 
 /** A project of three small programs, with the build scripts of this one. */
 let folder: string;
@@ -29,7 +30,7 @@ beforeAll(() => {
 afterAll(() => rmSync(folder, { recursive: true, force: true }));
 
 const writeSource = (name: string, text: string) => writeFileSync(join(folder, 'src', name), text);
-const built = () => readFileSync(join(folder, 'dist/main.js'), 'utf8');
+const built = () => readFileSync(join(folder, 'dist/bundle/main.js'), 'utf8');
 const leftovers = () => readdirSync(folder).filter((name) => name.startsWith('.dist'));
 
 function build(...args: string[]): { status: number | null; stderr: string } {
@@ -50,6 +51,17 @@ it('takes the place of the one before', () => {
   expect(build().status).toBe(0);
   expect(built()).toContain('build = 2');
   expect([build('--check'), leftovers()]).toEqual([{ status: 0, stderr: '' }, []]);
+});
+
+it('names the sources in stack traces, and lets a module find files beside its source', () => {
+  writeSource('cli/place.ts', 'export const place = import.meta.url;\n');
+  writeSource('main.ts', "import { place } from './cli/place.js';\n\nthrow new Error('it is ' + place);\n");
+  expect(build().status).toBe(0);
+  const { stderr } = spawnSync(process.execPath, ['dist/main.js'], { cwd: folder, encoding: 'utf8' });
+  expect(stderr).toContain(`it is ${pathToFileURL(join(folder, 'dist/cli/place.js'))}`);
+  expect(stderr).toContain(join(folder, 'src/main.ts:3:7'));
+  writeSource('main.ts', 'export const build: number = 2;\n');
+  expect(build().status).toBe(0);
 });
 
 it('leaves the one before whole if it fails', () => {

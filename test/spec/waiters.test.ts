@@ -8,7 +8,13 @@ function setUp() {
     feed.publish({ topic: 'audit', generation: 1, partition: 0, indexed: to, searchable: to, outcomes: [], ...more });
   const waitFor = (offset: number, timeoutMs = 1_000, partition = 0) =>
     waiters.waitFor('audit', { partition, offset }, timeoutMs);
-  return { waiters, searchable, waitFor };
+  const waitForAll = (positions: readonly [partition: number, offset: number][], timeoutMs = 1_000) =>
+    waiters.waitForAll(
+      'audit',
+      positions.map(([partition, offset]) => ({ partition, offset })),
+      timeoutMs,
+    );
+  return { waiters, searchable, waitFor, waitForAll };
 }
 
 describe('waiting until a record is searchable', () => {
@@ -71,5 +77,38 @@ describe('waiting until a record is searchable', () => {
     waiters.close();
     expect(await wait).toEqual({ code: 'timeout' });
     expect(await waitFor(0, 60_000)).toEqual({ code: 'timeout' });
+  });
+
+  it('tells of many records what became of each, when the last of them is searchable', async () => {
+    const { searchable, waitForAll } = setUp();
+    let ended = false;
+    const all = waitForAll([
+      [0, 4],
+      [1, 0],
+      [0, 3],
+    ]).finally(() => {
+      ended = true;
+    });
+    const duplicate = { offset: 3, code: 'duplicate', id: 'x' } as const;
+    await searchable(4, { outcomes: [duplicate] });
+    await searchable(1, { partition: 1 });
+    await new Promise(setImmediate);
+    expect(ended).toBe(false);
+    await searchable(5);
+    expect(await all).toEqual([{ code: 'searchable' }, { code: 'searchable' }, duplicate]);
+  });
+
+  it('tells of many records which are searchable when the time is over', async () => {
+    const { searchable, waitForAll } = setUp();
+    const all = waitForAll(
+      [
+        [0, 2],
+        [0, 7],
+        [1, 0],
+      ],
+      10,
+    );
+    await searchable(3);
+    expect(await all).toEqual([{ code: 'searchable' }, { code: 'timeout' }, { code: 'timeout' }]);
   });
 });

@@ -1,5 +1,6 @@
 import { spawnSync } from 'node:child_process';
 import { canMountTmpfs } from './tmpfs.ts';
+import { canMountVolatileDisk } from './volatile-disk/disk.ts';
 
 /** What some tests need of the machine. Where it is missing they show as skipped. */
 interface Prerequisite {
@@ -19,6 +20,7 @@ const CONTAINERS: Prerequisite = {
 
 const OF_THE_MACHINE: readonly Prerequisite[] = [
   { tests: 'full disks', needs: 'Linux and a user who may mount a tmpfs (root)', isMet: canMountTmpfs },
+  { tests: 'power loss', needs: 'Linux, fuse3 and python3-pyfuse3', isMet: canMountVolatileDisk },
   {
     tests: 'memory and descriptors of other processes',
     needs: 'Linux',

@@ -57,11 +57,7 @@ async function* contents(files: LogFiles, end: number): AsyncGenerator<Uint8Arra
 /** The records that the first format keeps in `log.db`. */
 async function* oldContents({ parts: { number, old, records } }: Partition): AsyncGenerator<Uint8Array> {
   let batch: LogRecord[] = [];
-  const encoded = () =>
-    encodeCommit(
-      batch.map((record) => ({ ...record, partition: number })),
-      records.seed,
-    ).bytes;
+  const encoded = () => encodeCommit([{ number, records: batch }], records.seed).bytes;
   for (const record of old?.from(0) ?? []) {
     batch.push(record);
     if (batch.length < 500) continue;
@@ -73,7 +69,8 @@ async function* oldContents({ parts: { number, old, records } }: Partition): Asy
 
 function trailerOf(heads: Snapshot['heads'], seed: number): Uint8Array {
   const value = Buffer.from(JSON.stringify({ heads } satisfies Trailer));
-  return encodeCommit([{ partition: TRAILER, offset: 0, time: 0, key: '', headers: {}, value }], seed).bytes;
+  const records = [{ offset: 0, time: 0, key: '', headers: {}, value }];
+  return encodeCommit([{ number: TRAILER, records }], seed).bytes;
 }
 
 /** A copy that fills the disk would stop appends. */

@@ -1,5 +1,5 @@
 import { crc32 } from 'node:zlib';
-import type { LogEntry } from '../event-log.js';
+import type { LogEntry, LogRecord } from '../event-log.js';
 
 /**
  * `log.records`, the file of the records, byte by byte. Numbers are little-endian; every CRC is a CRC-32 (zlib).
@@ -68,15 +68,13 @@ export function seedOf(id: string): number {
   return crc32(id);
 }
 
-/** A record about to be written. */
-export interface NewRecord {
-  readonly partition: number;
-  readonly offset: number;
-  readonly time: number;
-  readonly key: string;
-  readonly headers: LogEntry['headers'];
-  readonly value: Uint8Array;
+/** Records of one partition about to be written. */
+export interface NewRecords {
+  readonly number: number;
+  readonly records: readonly NewRecord[];
 }
+
+type NewRecord = Pick<LogRecord, 'offset' | 'time' | 'key' | 'headers' | 'value'>;
 
 /** Where a record is in the file. */
 export interface Place {
@@ -91,26 +89,30 @@ export interface Commit {
 }
 
 /** The bytes of one commit, in `scratch` if they fit there. */
-export function encodeCommit(records: readonly NewRecord[], seed: number, scratch?: Buffer): Commit {
-  const headers = records.map((record) => JSON.stringify(record.headers));
-  const most = records.reduce(
-    (sum, { key, value }, at) => sum + HEAD + 3 * (key.length + (headers[at] ?? '').length) + value.byteLength,
-    0,
-  );
+export function encodeCommit(parts: readonly NewRecords[], seed: number, scratch?: Buffer): Commit {
+  const all = parts.flatMap(({ number, records }) => records.map((record) => ({ number, record })));
+  const headers = all.map(({ record }) => JSON.stringify(record.headers));
+  const most = all.reduce((sum, { record }, at) => sum + mostBytes(record, headers[at] ?? ''), 0);
   const into = scratch && scratch.byteLength >= most ? scratch : Buffer.allocUnsafe(most);
   const places: Place[] = [];
   let end = 0;
-  for (const [at, record] of records.entries()) {
+  for (const [at, { number, record }] of all.entries()) {
     const position = end;
     end = encodeRecord(into, position, record, headers[at] ?? '');
-    into.writeUInt8(at === records.length - 1 ? 1 : 0, position + 8);
+    into.writeUInt8(at === all.length - 1 ? 1 : 0, position + 8);
+    into.writeUInt8(number, position + 9);
     into.writeUInt32LE(crc32(into.subarray(position + 4, end), seed), position);
     places.push({ position, size: end - position });
   }
   return { bytes: into.subarray(0, end), places };
 }
 
-/** Writes all but the checksum and the mark of a commit's end; returns where the record ends. */
+/** UTF-8 has at most three bytes for each UTF-16 unit. */
+function mostBytes({ key, value }: NewRecord, headers: string): number {
+  return HEAD + 3 * (key.length + headers.length) + value.byteLength;
+}
+
+/** Writes all but the checksum, the mark of a commit's end, and the partition; returns where the record ends. */
 function encodeRecord(into: Buffer, at: number, record: NewRecord, headers: string): number {
   const keyBytes = into.write(record.key, at + HEAD);
   const headersBytes = into.write(headers, at + HEAD + keyBytes);
@@ -118,7 +120,6 @@ function encodeRecord(into: Buffer, at: number, record: NewRecord, headers: stri
   into.set(record.value, valueAt);
   const end = valueAt + record.value.byteLength;
   into.writeUInt32LE(end - at, at + 4);
-  into.writeUInt8(record.partition, at + 9);
   into.writeUIntLE(record.offset, at + 10, 6);
   into.writeUIntLE(record.time, at + 16, 6);
   into.writeUInt32LE(keyBytes, at + 22);

@@ -7,7 +7,7 @@ import {
   PositionOutOfRange,
   type Topic,
 } from '../event-log.js';
-import { expectedFrame, frameTexts, frameTime, frameValue, type NewRecord, type Place } from './frame.js';
+import { expectedFrame, frameTexts, frameTime, frameValue, type Place } from './frame.js';
 import type { OldRecords } from './old-records.js';
 import type { Places } from './places.js';
 import { RecentRecords } from './recent-records.js';
@@ -40,7 +40,7 @@ export class Partition {
   private lastTime: number;
   private readonly place: string;
   /** What is being written. */
-  staged: NewRecord[] = [];
+  staged: LogRecord[] = [];
 
   /** Throws `CorruptRecord` if the last record is not sound. */
   constructor(
@@ -55,12 +55,13 @@ export class Partition {
   }
 
   /** The record follows the others that are staged. */
-  stage({ key, headers, value }: LogEntry, now: number): Position {
-    const { partition, number } = this.parts;
+  stage({ key, headers, value, searched }: LogEntry, now: number): Position {
+    const { topic, partition } = this.parts;
     const offset = this.next + this.staged.length;
     // Time never goes backward within a partition, whatever the system's clock does.
     const time = Math.max(now, this.lastTime);
-    this.staged.push({ partition: number, offset, time, key, headers, value });
+    const record = { topic, partition, offset, time, key, headers, value };
+    this.staged.push(searched ? { ...record, searched } : record);
     return { partition, offset };
   }
 
@@ -74,10 +75,9 @@ export class Partition {
 
   /** The staged records are durable. */
   accept(): void {
-    const { topic, partition } = this.parts;
-    for (const { offset, time, key, headers, value } of this.staged) {
-      this.recent.add({ topic, partition, offset, time, key, headers, value });
-      this.lastTime = time;
+    for (const record of this.staged) {
+      this.recent.add(record);
+      this.lastTime = record.time;
     }
     this.next += this.staged.length;
     this.staged = [];

@@ -17,6 +17,7 @@ import {
   truncateSync,
 } from 'node:fs';
 import { dirname, join } from 'node:path';
+import { makeFolder } from '../../platform/private-folder.js';
 import { isEmpty, openExclusive, syncFolder } from '../../platform/sqlite.js';
 import { StoreUnusable } from '../../platform/store-unusable.js';
 import type { Snapshot } from '../event-log.js';
@@ -64,7 +65,7 @@ export async function restoreLog({ from, dataDir, sha256, force }: Restoring): P
     if (!force) throw new StoreUnusable(`${file}: already exists; --force moves it aside`);
     refuseInUse(file);
   }
-  mkdirSync(dataDir, { recursive: true, mode: 0o700 });
+  makeFolder(dataDir);
   const unfinished = mkdtempSync(join(dataDir, 'log.restoring-'));
   try {
     const isOld = isSqlite(from);

@@ -10,8 +10,8 @@ import type { RecordsFile } from './records-file.js';
 /** More would hold the event loop for longer than 10 ms. */
 const COMMITTED_AT_ONCE = { entries: 2_000, bytes: 2 * 1024 * 1024 };
 
-/** A start reads what was committed since the end was last noted: so much in about 100 ms. */
-const NOTED_BYTES = 64 * 1024 * 1024;
+/** A start reads what was committed since the end was last noted: so much in about 10 ms. */
+const NOTED_BYTES = 8 * 1024 * 1024;
 
 export interface Writing {
   readonly records: RecordsFile;
@@ -87,7 +87,7 @@ export class LogWriter {
       return partition.stage(entry, now);
     };
     const positions = appends.map(({ append }) => append.entries.map(stage));
-    const staged = [...touched].flatMap((partition) => partition.staged);
+    const staged = [...touched].map((partition) => ({ number: partition.parts.number, records: partition.staged }));
     const { bytes, places } = encodeCommit(staged, records.seed, this.scratch);
     try {
       const start = await records.append(bytes);

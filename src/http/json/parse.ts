@@ -3,6 +3,7 @@ import { ControlError, validationFailed } from '../../contract/errors.js';
 import { COLON, COMMA, END, JsonTokens, OPEN_ARRAY, OPEN_OBJECT, QUOTE, WORD } from '../../contract/json-tokens.js';
 import { LIMITS } from '../../contract/limits.js';
 import { escapePointer } from '../../platform/json-pointer.js';
+import type { Verbatim } from '../../platform/verbatim-json.js';
 import { isLongNumber, withExactNumbers } from './numbers.js';
 
 /** A parsed body. */
@@ -12,6 +13,8 @@ export interface JsonDocument {
   readonly exact: boolean;
   /** The outermost value is at depth 1. */
   readonly depth: number;
+  /** What was sent, where only its texts were read: empty objects stand in `value` for the others. */
+  readonly verbatim?: Verbatim;
 }
 
 interface Scan {

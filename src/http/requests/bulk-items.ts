@@ -6,6 +6,7 @@ import type { SentAuditEvent } from '../../model/audit-event.js';
 import { eachInSteps, type Steps } from '../../platform/turns.js';
 import { idempotencyKeyFault } from '../errors/request-faults.js';
 import { arrayItems } from '../json/array.js';
+import { parseEvent } from '../json/event.js';
 import { parseJson, tooDeep } from '../json/parse.js';
 import { eventFaults } from './event-check.js';
 
@@ -78,10 +79,10 @@ function itemOf(text: Buffer, now: number): PublishItem {
     );
   }
   // The wrapping takes a level of its own: what can be published alone can be published in bulk.
-  const { value, exact, depth } = parseJson(text, LIMITS.depth + 1);
+  const { value, exact, depth, verbatim } = parseEvent(text, LIMITS.depth + 1);
   if (!isWrapped(value)) {
     if (depth > LIMITS.depth) throw tooDeep(depth, LIMITS.depth);
-    return { event: soundEvent(value, exact, now, '') };
+    return { event: soundEvent(value, exact, now, ''), verbatim };
   }
   const { idempotencyKey, event, ...unknown } = value;
   const faults: FieldFault[] = Object.keys(unknown).map((name) => ({

@@ -16,6 +16,7 @@ import { withCommas } from '../answers/envelope.js';
 import { publicationOf, standingOf } from '../caller.js';
 import { errorBody } from '../errors/body.js';
 import { checkContext, checkIdempotencyKey, checkQuery, isDocument } from '../errors/request-faults.js';
+import { parseEvent } from '../json/event.js';
 import { type BulkBody, type BulkItem, bulkItems } from '../requests/bulk-items.js';
 import { eventFaults } from '../requests/event-check.js';
 import { sendJsonTexts } from '../server/streamed.js';
@@ -40,7 +41,7 @@ export class AuditPublishController {
   ) {}
 
   @Post()
-  @Guarded(onOne('auditctx', 'writeAudit'), { maxBytes: LIMITS.bodyBytes })
+  @Guarded(onOne('auditctx', 'writeAudit'), { maxBytes: LIMITS.bodyBytes, parse: parseEvent })
   @Documented({
     summary: 'Publish an audit event',
     path: CONTEXT_PATH,
@@ -56,7 +57,7 @@ export class AuditPublishController {
     checkContext(contextName);
     const mode = modeOf(request);
     const idempotencyKey = checkIdempotencyKey(request);
-    const item = { event: this.eventOf(request.body), ...(idempotencyKey !== undefined && { idempotencyKey }) };
+    const item = { ...this.eventOf(request.body), ...(idempotencyKey !== undefined && { idempotencyKey }) };
     const command = new PublishAuditEvents(
       [item],
       mode,
@@ -111,12 +112,12 @@ export class AuditPublishController {
     sendJsonTexts(reply.code(200), answer);
   }
 
-  private eventOf(body: unknown): SentAuditEvent {
+  private eventOf(body: unknown): PublishItem {
     if (!isDocument(body))
       throw new ControlError('unsupported_media_type', 'send one event with Content-Type: application/json');
     const faults = eventFaults(body.value, body.exact, this.clock.now());
     if (faults.length > 0) throw validationFailed(faults);
-    return body.value as SentAuditEvent;
+    return { event: body.value as SentAuditEvent, verbatim: body.verbatim };
   }
 }
 

@@ -15,14 +15,15 @@ export function addBodyParsers(server: FastifyInstance, turns: Turns): void {
   server.addContentTypeParser('application/json', { parseAs: 'buffer' }, (request, body, done) => {
     const bytes = body as Buffer;
     if (bytes.length === 0 && needsNoBody(request)) return done(null);
-    if (request.routeOptions.config.unparsed) return done(null, { type: 'json', bytes });
+    const { unparsed, parse = parseJson } = request.routeOptions.config;
+    if (unparsed) return done(null, { type: 'json', bytes });
     if (bytes.length > SHORT_BYTES) {
       const job = { org: request.principal?.org ?? '', beginsLong: true };
-      turns.run(job, longParse(bytes)).then((document) => done(null, document), done);
+      turns.run(job, longParse(bytes, parse)).then((document) => done(null, document), done);
       return;
     }
     try {
-      done(null, parseJson(bytes));
+      done(null, parse(bytes));
     } catch (error) {
       done(error as Error);
     }
@@ -41,8 +42,8 @@ export function addBodyParsers(server: FastifyInstance, turns: Turns): void {
 }
 
 /** What comes next, the checks of what was parsed, is for another slice. */
-function* longParse(bytes: Buffer): Steps<JsonDocument> {
-  const document = parseJson(bytes);
+function* longParse(bytes: Buffer, parse: (bytes: Buffer) => JsonDocument): Steps<JsonDocument> {
+  const document = parse(bytes);
   yield;
   return document;
 }

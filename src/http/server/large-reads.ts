@@ -35,8 +35,10 @@ export class LargeReads {
 
   private async enter(org: string, raw: ServerResponse): Promise<void> {
     const gone = new AbortController();
-    raw.once('close', () => gone.abort(new ControlError('request_timeout', 'the client closed the connection')));
+    const left = () => gone.abort(new ControlError('request_timeout', 'the client closed the connection'));
+    raw.once('close', left);
     const place = await this.places.take(org, gone.signal);
+    raw.off('close', left);
     const held = { raw, place, bytes: 0, since: performance.now() };
     this.held.add(held);
     this.watch ??= setInterval(() => this.look(), LOOK_MS).unref();
