@@ -7,7 +7,7 @@ import { Client } from './client.js';
 import { compiledMain, type Exit, spawnService } from './process.js';
 
 export const ORG = 'acme';
-export const EVENTS = 300;
+const EVENTS = 300;
 
 /** Of a stopped service, in order. */
 export const LOG_FILES: readonly string[] = [

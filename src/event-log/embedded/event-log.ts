@@ -36,7 +36,7 @@ export interface EmbeddedEventLogOptions {
 }
 
 /**
- * The log in one file that is only appended to, `log.records` (ADR 24). A commit is written and synced outside the event
+ * The log in one file that is only appended to, `log.records` (ADR 25). A commit is written and synced outside the event
  * loop; the newest records are read from memory, all others by their place in the file.
  */
 export class EmbeddedEventLog implements EventLog, RecordValues, Backup {

@@ -13,7 +13,7 @@ import { createRecordsFile, RecordsFile } from './records-file.js';
 export type Partitions = Partial<Record<Topic, number>>;
 
 /** A new topic is added at the end: the numbers of partitions in `log.records` are given in this order. */
-export const TOPICS: readonly Topic[] = ['audit', 'control', 'audit.dead'];
+const TOPICS: readonly Topic[] = ['audit', 'control', 'audit.dead'];
 
 /**
  * `log.db` says what the log is: its identifier, its partitions, and where `log.records` ended when that was last noted. It

@@ -50,7 +50,7 @@ export function encodeHeader(header: Header): Buffer {
   return Buffer.concat([fixed, json]);
 }
 
-export function isHeader(bytes: Buffer): boolean {
+function isHeader(bytes: Buffer): boolean {
   return bytes.byteLength >= FIXED && bytes.subarray(0, MAGIC.byteLength).equals(MAGIC);
 }
 
