@@ -1,7 +1,8 @@
 import { type BaseContext, Command, type CommandClass, Option } from 'clipanion';
 import type { ApiClient } from '../client/api-client.js';
+import { ApiError, ClientError, Interrupted } from '../client/errors.js';
 import { choice } from './args/choice.js';
-import { CliError, EXIT, UsageError } from './output/failures.js';
+import { CliError, EXIT, exitCodeOf, hintsOf, UsageError } from './output/failures.js';
 import type { Settings } from './profile/settings.js';
 import type { Terminal } from './terminal.js';
 
@@ -29,6 +30,12 @@ export interface Unavailable {
 
 /** Data that is not declared anywhere: Terraform and Kubernetes have no form for it. */
 export const undeclared = (subject: string): Unavailable => ({ formats: ['tf', 'crd'], subject });
+
+/** Data that has only these forms. */
+export const onlyIn = (formats: readonly Format[], subject: string): Unavailable => ({
+  formats: FORMATS.filter((format) => !formats.includes(format)),
+  subject,
+});
 
 /** What every command has: an output format and colour. */
 export abstract class SvcCommand extends Command<SvcContext> {
@@ -138,5 +145,25 @@ export abstract class ApiCommand extends SvcCommand {
     if (!org) throw new UsageError('no organization: give --org, set SVC_ORG, or store one in the profile');
     if (org === '.' || org === '..') throw new UsageError(`\`${org}\` is not an organization's name`);
     return org;
+  }
+
+  /**
+   * Does the work for each of the references, whatever becomes of the others, and reports each failure. Returns the exit
+   * code: `denied` if every failure was one of authorization. An interruption or a usage error ends it at once.
+   */
+  protected async tryAll(refs: readonly string[], work: (ref: string) => Promise<void>): Promise<number> {
+    const codes = new Set<number>();
+    for (const ref of refs) {
+      try {
+        await work(ref);
+      } catch (error) {
+        if (!(error instanceof ClientError) || error instanceof Interrupted || error instanceof UsageError) throw error;
+        const named = refs.length > 1 || error instanceof ApiError;
+        this.terminal.error(named ? `${ref}: ${error.message}` : error.message, hintsOf(error));
+        codes.add(exitCodeOf(error));
+      }
+    }
+    if (codes.size === 0) return EXIT.ok;
+    return codes.size === 1 && codes.has(EXIT.denied) ? EXIT.denied : EXIT.failure;
   }
 }

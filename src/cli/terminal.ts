@@ -1,8 +1,7 @@
 import type { ReadStream, WriteStream } from 'node:tty';
 import { Interrupted } from '../client/errors.js';
-import { escapeLine, escapeLines } from './output/escape.js';
+import { escapeLine, escapeLines, Masker } from './output/escape.js';
 import { CliError, EXIT, UsageError } from './output/failures.js';
-import { Masker } from './output/mask.js';
 
 const STYLES = { bold: [1, 22], dim: [2, 22], red: [31, 39], green: [32, 39], yellow: [33, 39] } as const;
 export type Style = keyof typeof STYLES;

@@ -6,7 +6,7 @@ import { AuthorityCheck, type Standing } from '../control/authority-check.js';
 import { auditEntry } from '../event-log/audit-record.js';
 import { EVENT_LOG, type EventLog, type LogEntry, type Position, type Topic } from '../event-log/event-log.js';
 import { type Publication, recordedEvent, type SentAuditEvent } from '../model/audit-event.js';
-import { canonicalJson } from '../model/canonical-json.js';
+import { canonicalJson } from '../model/json.js';
 import { CLOCK, type Clock, isoTime } from '../platform/clock.js';
 import { CONFIG, type Config } from '../platform/config/config.js';
 import { IDS, type Ids, timeOf } from '../platform/ids.js';

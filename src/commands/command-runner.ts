@@ -8,7 +8,7 @@ import type { CommandOutcome, ControlState } from '../control/state.js';
 import type { EventLog, Position } from '../event-log/event-log.js';
 import type { Authority } from '../model/authority.js';
 import type { ControlEvent, Read } from '../model/control-events.js';
-import { ControlRefusal } from '../model/refusal.js';
+import { ControlRefusal, tooMuchAtOnce } from '../model/refusal.js';
 import { type Clock, systemClock } from '../platform/clock.js';
 import { pause } from '../platform/waiting.js';
 
@@ -177,19 +177,15 @@ export class CommandRunner {
       await this.log.append([controlEntry(record)]);
     } catch (error) {
       const code = error instanceof ControlError ? error.code : undefined;
-      if (code === 'payload_too_large') throw tooMuchAtOnce(record, error as ControlError);
+      if (code === 'payload_too_large') throw tooLarge(record, error as ControlError);
       if (code !== 'outcome_unknown') throw error;
     }
   }
 }
 
-/** Of a change that takes many others along: no request is as large as one record may be. */
-function tooMuchAtOnce({ events }: ControlRecord, cause: ControlError): ControlError {
+function tooLarge({ events }: ControlRecord, cause: ControlError): ControlError {
   const resources = events.filter((event) => 'auditId' in event).length;
-  const message =
-    `the change would alter ${resources} resources at once, which is more than one record holds; nothing was changed. ` +
-    'Take what it is about out of the groups and policies that name it, a few at a time, and then repeat it';
-  return new ControlError('conflict', message, { resources }, { cause });
+  return new ControlError('conflict', tooMuchAtOnce(resources), { resources }, { cause });
 }
 
 function errorOf({ code, message, faults, missing }: ControlRefusal): ControlError {

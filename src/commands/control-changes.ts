@@ -4,8 +4,8 @@ import { parseLink } from '../contract/links.js';
 import type { Caller } from '../control/fold.js';
 import { ControlState } from '../control/state.js';
 import type { Authority } from '../model/authority.js';
-import { canonicalJson } from '../model/canonical-json.js';
 import type { ControlEvent, Read } from '../model/control-events.js';
+import { canonicalJson } from '../model/json.js';
 import type { Occasion } from '../model/resource.js';
 import { serviceAccountStream, userStream } from '../model/streams.js';
 import { CLOCK, type Clock, isoTime } from '../platform/clock.js';
@@ -32,6 +32,8 @@ export interface Change {
   readonly events: readonly ControlEvent[];
   /** Whether reads on every instance show it already, and nothing is under way of whoever lost rights by it. */
   readonly searchable: boolean;
+  /** Whether an earlier request made the change, and this one only repeats it. */
+  readonly isRetry: boolean;
 }
 
 /** A change of one resource, with the resource as it then is. */
@@ -78,6 +80,7 @@ export class ControlChanges {
   ): Promise<Change> {
     const { org, by, authority, idempotencyKey, request } = change;
     const occasion = this.occasion(by.link);
+    let isRetry = false;
     const { events, position } = await this.runner.run({
       id: commandId,
       ...(idempotencyKey !== undefined && { requestHash: hash('sha256', canonicalJson(request?.body ?? null)) }),
@@ -86,16 +89,19 @@ export class ControlChanges {
       by,
       authority,
       decide: (read) => decide(read, occasion),
-      judgeRetry: judgeRetry && ((read, events) => judgeRetry(read, occasion, events)),
+      judgeRetry: (read, events) => {
+        judgeRetry?.(read, occasion, events);
+        isRetry = true;
+      },
     });
-    if (!position) return { commandId, events, searchable: true };
+    if (!position) return { commandId, events, searchable: true, isRetry };
     const { syncTimeoutMs } = this.config;
     const [indexed, settled] = await Promise.all([
       this.waiters.waitFor('control', position, syncTimeoutMs),
       // Whoever loses rights by this has nothing left that could still be recorded when the answer is given.
       changesRights(events) ? this.underWay.settled(org, syncTimeoutMs) : true,
     ]);
-    return { commandId, events, searchable: isFound(indexed) && settled };
+    return { commandId, events, searchable: isFound(indexed) && settled, isRetry };
   }
 
   private occasion(granter: string | undefined): Occasion {

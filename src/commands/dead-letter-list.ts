@@ -3,8 +3,7 @@ import { Command, CommandHandler, type ICommandHandler } from '@nestjs/cqrs';
 import { ControlError } from '../contract/errors.js';
 import type { Caller } from '../control/fold.js';
 import { EVENT_LOG, type EventLog, type Position } from '../event-log/event-log.js';
-import { byPosition, bytesOf, type Letter, readLetters } from './dead-letter-box.js';
-import { lettersTouched } from './dead-letter-orgs.js';
+import { byPosition, bytesOf, type Letter, lettersTouched, readLetters } from './dead-letter-box.js';
 import { SecurityEvents } from './security-events.js';
 
 export interface DeadLetterQuery {

@@ -4,8 +4,7 @@ import { ControlError, type FieldFault, validationFailed } from '../contract/err
 import type { Caller } from '../control/fold.js';
 import { placeName, replayNote } from '../event-log/dead-letter.js';
 import { EVENT_LOG, type EventLog, type LogEntry, type Topic } from '../event-log/event-log.js';
-import { bytesOf, type Letter, readLetters } from './dead-letter-box.js';
-import { lettersTouched } from './dead-letter-orgs.js';
+import { bytesOf, type Letter, lettersTouched, readLetters } from './dead-letter-box.js';
 import { SecurityEvents } from './security-events.js';
 
 export interface Replay {

@@ -1,15 +1,17 @@
 import type { Logger } from 'pino';
 import { auditEntry } from '../event-log/audit-record.js';
 import type { EventLog } from '../event-log/event-log.js';
-import type { AuditEvent } from '../model/audit-event.js';
-import type { Clock } from '../platform/clock.js';
-import type { Ids } from '../platform/ids.js';
+import type { Principal } from '../model/access.js';
+import { type AuditEvent, DENIED, recordedEvent, SERVICE_CONTEXT } from '../model/audit-event.js';
+import type { Gravity } from '../model/gravity.js';
+import { publisherOf, SERVICE_PUBLISHER } from '../model/publisher.js';
+import { type Clock, isoTime } from '../platform/clock.js';
+import { type Ids, timeOf } from '../platform/ids.js';
 import type { Metrics } from '../platform/metrics.js';
 import { networkOf } from '../platform/network.js';
+import { cutTo } from '../platform/text.js';
 import { within } from '../platform/waiting.js';
-import { DeniedBudgets } from './denied-budgets.js';
-import { type DeniedAttempt, deniedEvent, deniedSummaryEvent } from './denied-event.js';
-import { type DeniedGroup, DeniedTally, likenessOf } from './denied-tally.js';
+import { DeniedBudgets, type DeniedGroup, type DeniedSummary, DeniedTally, likenessOf } from './denied-tally.js';
 
 /** How long the excess may wait to be summed up. */
 const SUMMARY_MS = 10_000;
@@ -102,4 +104,71 @@ export class DeniedAttempts {
 
 function groupOf({ principal, kind, permission, gravity, remoteIp }: DeniedAttempt): DeniedGroup {
   return { gravity, principal: principal.link, kind, permission, address: networkOf(remoteIp) };
+}
+
+/** In bytes of JSON. With these no event has more than 2,048 bytes. */
+const MOST_BYTES = { path: 200, name: 64 };
+
+const RESULT = { status: DENIED, message: 'the caller may not do this' };
+
+export interface DeniedAttempt {
+  readonly principal: Principal;
+  /** What the permission is on, and which it is; `org` and the access that the route asks for if there is none. */
+  readonly kind: string;
+  readonly permission: string;
+  /** Link of the resource that was named, if it exists. */
+  readonly target?: string;
+  readonly gravity: Gravity;
+  readonly method: string;
+  /** Of the request, as it came. */
+  readonly path: string;
+  readonly requestId: string;
+  readonly remoteIp: string;
+}
+
+/** `resource` is the kind and the path, `action` the permission. Texts that are too long are cut, and the event says so. */
+export function deniedEvent(attempt: DeniedAttempt, id: string): AuditEvent {
+  const { principal, kind, permission, method, requestId, remoteIp } = attempt;
+  const { org, email, link } = principal;
+  const path = cutTo(MOST_BYTES.path, attempt.path);
+  const name = cutTo(MOST_BYTES.name, principal.name);
+  const cut = [
+    ...(path === attempt.path ? [] : ['resource.name']),
+    ...(name === principal.name ? [] : ['subject.name']),
+  ];
+  const subject = { name, ...(email !== undefined && { email }), data: { link } };
+  return recordedEvent(
+    {
+      resource: { type: kind, name: path },
+      action: { type: permission, data: { method, ...(cut.length > 0 && { cut }) } },
+      result: RESULT,
+      context: { eventSource: 'control' },
+    },
+    {
+      id,
+      postedTime: isoTime(timeOf(id)),
+      org,
+      contextName: SERVICE_CONTEXT,
+      remoteIp,
+      requestId,
+      publisher: publisherOf(principal, remoteIp),
+      subject,
+    },
+  );
+}
+
+/** Says how many attempts were denied that no event tells of one by one. */
+function deniedSummaryEvent(org: string, summary: DeniedSummary, id: string): AuditEvent {
+  const postedTime = isoTime(timeOf(id));
+  return {
+    id,
+    resource: { type: 'org', name: org },
+    eventTime: postedTime,
+    postedTime,
+    requestId: id,
+    context: { org, name: SERVICE_CONTEXT, eventSource: 'control', publisher: SERVICE_PUBLISHER },
+    subject: { name: SERVICE_PUBLISHER.keyId },
+    action: { type: 'denied-attempts', data: { ...summary } },
+    result: { ...RESULT, message: `${summary.unrecorded} more attempts were denied than are recorded one by one` },
+  };
 }

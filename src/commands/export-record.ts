@@ -1,6 +1,6 @@
 import type { Logger } from 'pino';
 import type { Caller } from '../control/fold.js';
-import { cutTo } from '../platform/cut-text.js';
+import { cutTo } from '../platform/text.js';
 import type { SecurityEvents } from './security-events.js';
 
 /** In bytes of JSON: enough to tell what was asked for, little enough for a record. */

@@ -3,6 +3,7 @@ import { Command, CommandHandler, type ICommandHandler } from '@nestjs/cqrs';
 import { ControlError } from '../contract/errors.js';
 import type { Caller } from '../control/fold.js';
 import { ControlState } from '../control/state.js';
+import type { Precondition } from '../model/change.js';
 import type { ControlEvent, InvitationState, UserState } from '../model/control-events.js';
 import {
   decideAcceptInvitation,
@@ -11,7 +12,6 @@ import {
   invitationLink,
 } from '../model/invitation.js';
 import { refuseRemovedKey } from '../model/key.js';
-import type { Precondition } from '../model/precondition.js';
 import { invitationStream } from '../model/streams.js';
 import { userLink } from '../model/user.js';
 import { CLOCK, type Clock } from '../platform/clock.js';
@@ -207,7 +207,7 @@ export class AcceptInvitationHandler implements ICommandHandler<AcceptInvitation
       ...(mostDays !== undefined && { mostDays }),
     };
     const by = { name, keyId: invitation, ...from, ...(await this.accepting(acceptance, from.remoteIp, codeHash, id)) };
-    const { events, searchable } = await this.changes.make(
+    const change = await this.changes.make(
       {
         org,
         by,
@@ -218,7 +218,8 @@ export class AcceptInvitationHandler implements ICommandHandler<AcceptInvitation
       id,
       (read, _occasion, events) => refuseRemovedKey(read, events),
     );
-    this.secrets.requireShown(events, key);
+    await this.secrets.issuedKey(change, by, key);
+    const { events, searchable } = change;
     const [user] = events.flatMap((event) => (event.type === 'user-created' ? [event.data] : []));
     if (!user) throw new Error('the command made no user');
     return { user, key, searchable };

@@ -1,11 +1,14 @@
 import { hash } from 'node:crypto';
 import { Inject, Injectable } from '@nestjs/common';
 import { ControlError } from '../contract/errors.js';
-import type { ControlEvent, KeyState } from '../model/control-events.js';
+import type { Caller } from '../control/fold.js';
+import type { KeyState } from '../model/control-events.js';
 import { keyStream } from '../model/streams.js';
 import { CLOCK, type Clock } from '../platform/clock.js';
 import { IDS, type Ids } from '../platform/ids.js';
 import { ServiceSecret } from '../platform/service-secret.js';
+import type { Change } from './control-changes.js';
+import { SecurityEvents } from './security-events.js';
 
 /** Recognizable in logs and by secret scanners. */
 const PREFIX = 'svc_';
@@ -26,6 +29,7 @@ export class KeySecrets {
     @Inject(IDS) private readonly ids: Ids,
     private readonly secret: ServiceSecret,
     @Inject(CLOCK) private readonly clock: Clock,
+    private readonly security: SecurityEvents,
   ) {}
 
   random(): string {
@@ -50,22 +54,18 @@ export class KeySecrets {
     return CODE_PREFIX + this.secret.derived('key', `code of command ${commandId} for ${email}`);
   }
 
-  /** The key that a command issued, which is shown with its secret this once. Throws as `requireShown`. */
-  issuedKey(events: readonly ControlEvent[], key: string): KeyState {
-    this.requireShown(events, key);
-    const [state] = events.flatMap((event) => (event.type === 'key-issued' ? [event.data] : []));
-    if (!state) throw new Error('the command issued no key');
-    return state;
-  }
-
   /**
-   * A retry shows the key of the first answer, for ten minutes, or none. Throws `conflict`: the key that the first answer
-   * showed stays good.
+   * The key that a command issued, which is shown with its secret this once. A retry shows the key of the first answer, for
+   * ten minutes, or none, and is recorded before. Throws `conflict`: the key that the first answer showed stays good.
    */
-  requireShown(events: readonly ControlEvent[], key: string): void {
+  async issuedKey({ events, isRetry }: Change, by: Caller, key: string): Promise<KeyState> {
     const stream = keyStream(keyHash(key));
     const [issued] = events.flatMap((event) => (event.type === 'key-issued' && event.stream === stream ? [event] : []));
-    if (issued && this.clock.now() - Date.parse(issued.data.issued) <= SHOWN_AGAIN_MS) return;
+    if (issued && this.clock.now() - Date.parse(issued.data.issued) <= SHOWN_AGAIN_MS) {
+      const { id, org, principal } = issued.data;
+      if (isRetry) await this.security.record(by, org, 'show-key', { key: id, principal });
+      return issued.data;
+    }
     const reason = issued
       ? `it was issued more than ${SHOWN_AGAIN_MS / 60_000} minutes ago`
       : 'the service derives keys from another secret by now';

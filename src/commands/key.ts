@@ -46,13 +46,14 @@ export class AddKeyHandler implements ICommandHandler<AddKey> {
       ...(askingKey !== undefined && { askingKey }),
       ...(mostDays !== undefined && { mostDays }),
     };
-    const { events, searchable } = await this.changes.make(
+    const change = await this.changes.make(
       request,
       (read, occasion) => decideAddKey(read, { ...occasion, ...wanted, ...limits, keyHash: keyHash(key) }),
       commandId,
       (read, occasion, events) => refuseShownKey(read, { ...occasion, ...limits }, events),
     );
-    return { state: this.secrets.issuedKey(events, key), searchable, key };
+    const state = await this.secrets.issuedKey(change, request.by, key);
+    return { state, searchable: change.searchable, key };
   }
 }
 

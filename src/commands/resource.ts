@@ -1,10 +1,9 @@
 import { Command, CommandHandler, type ICommandHandler } from '@nestjs/cqrs';
 import { ControlState } from '../control/state.js';
 import { resourceKindOf } from '../kinds/kinds.js';
-import type { Change } from '../model/change.js';
+import type { Change, Precondition } from '../model/change.js';
 import type { ControlEvent } from '../model/control-events.js';
-import type { Json } from '../model/merge-patch.js';
-import type { Precondition } from '../model/precondition.js';
+import type { Json } from '../model/json.js';
 import { decideCreate, decideDelete, decideEdit, existing } from '../model/resource-changes.js';
 import type { ResourceKind, ResourceState } from '../model/resource-kind.js';
 import { type Changed, type ChangeRequest, ControlChanges } from './control-changes.js';

@@ -4,8 +4,7 @@ import type { ControlState } from '../control/state.js';
 import { auditEntry } from '../event-log/audit-record.js';
 import type { EventLog } from '../event-log/event-log.js';
 import { type AuditEvent, recordedEvent, SERVICE_CONTEXT } from '../model/audit-event.js';
-import { publisherOf, ROOT_KEY_ID } from '../model/publisher.js';
-import { SERVICE_ORG } from '../model/service-org.js';
+import { publisherOf, ROOT_KEY_ID, SERVICE_ORG } from '../model/publisher.js';
 import { isoTime } from '../platform/clock.js';
 import { type Ids, timeOf } from '../platform/ids.js';
 import type { Metrics } from '../platform/metrics.js';
@@ -13,6 +12,7 @@ import { within } from '../platform/waiting.js';
 
 /** Uses of data that change nothing, so that no change records them. */
 export type SecurityAction =
+  | 'show-key'
   | 'export'
   | 'end-export'
   | 'backup'

@@ -39,6 +39,7 @@ export async function openEmbeddedStore(
   const model = await EmbeddedReadModel.open({
     file,
     logId: log.id,
+    records: log,
     retention,
     turns,
     head: (topic) => log.head(topic),

@@ -305,8 +305,3 @@ export function kindOf(name: string): Kind {
 export function kindsWith(operation: Operation): readonly Kind[] {
   return KINDS.filter(({ operations }: Kind) => operations.includes(operation));
 }
-
-/** One of the kind, in a sentence. */
-export function nounOf(kind: string): string {
-  return KINDS.find(({ name }) => name === kind)?.noun ?? kind;
-}

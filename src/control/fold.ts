@@ -58,7 +58,7 @@ export interface ControlFold {
    * principal. Never empty.
    */
   readonly families: Map<string, Set<StreamName>>;
-  /** By link: the groups that have it as a member and the policies that have it as a principal, in no order. */
+  /** By link: the groups that have it as a member and the policies that have it as a principal, in the order of their names. */
   readonly naming: Map<string, StreamName[]>;
   readonly commands: KnownCommands;
   /** The invitations of the last day. */
@@ -119,10 +119,7 @@ export function readFold(fold: ControlFold): Read {
   return Object.assign(read, {
     all: (kind: keyof States, org: string) => members(`${kind}/${org}`).map(read),
     naming: (kind: NamingKind, link: string) =>
-      (fold.naming.get(link) ?? [])
-        .filter((stream) => kindOfStream(stream) === kind)
-        .sort()
-        .map(read),
+      (fold.naming.get(link) ?? []).filter((stream) => stream.startsWith(`${kind}/`)).map(read),
     keysOf: (principal: string) =>
       members(`key/${principal}`).map((stream) => ({ stream: stream as `key/${string}`, state: read(stream) })),
   });
@@ -206,9 +203,20 @@ function putNames(
   for (const link of after) {
     if (before.has(link)) continue;
     const known = naming.get(link);
-    if (known) known.push(stream);
+    if (known) known.splice(placeIn(known, stream), 0, stream);
     else naming.set(link, [stream]);
   }
+}
+
+/** How many of the streams, which are sorted, come before this one. */
+function placeIn(streams: readonly StreamName[], stream: StreamName): number {
+  let [first, end] = [0, streams.length];
+  while (first < end) {
+    const middle = (first + end) >>> 1;
+    if ((streams[middle] as StreamName) < stream) first = middle + 1;
+    else end = middle;
+  }
+  return first;
 }
 
 /** What a stream is found by besides its name: a key by its principal, all others by their kind and organization. */

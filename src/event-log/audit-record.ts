@@ -1,5 +1,6 @@
 import { isUtf8 } from 'node:buffer';
 import type { AuditEvent, SearchedEvent } from '../model/audit-event.js';
+import { isoTime } from '../platform/clock.js';
 import type { Verbatim } from '../platform/verbatim-json.js';
 import { CompactJson } from './compact-json.js';
 import { type LogEntry, type LogRecord, UnreadableRecord } from './event-log.js';
@@ -38,6 +39,24 @@ export function auditEntry(event: AuditEvent, { hash, waited = false, verbatim }
     value: verbatim ? verbatim.with(event) : Buffer.from(JSON.stringify(event)),
     searched: event,
   };
+}
+
+/** A recorded event with one more member, in UTF-8. Its own bytes stay as they are, digit for digit. */
+export function withReceivedTime(json: Uint8Array, time: number): Buffer {
+  const member = receivedTime(time);
+  const whole = Buffer.allocUnsafe(json.length - 1 + member.length);
+  whole.set(json);
+  whole.write(member, json.length - 1);
+  return whole;
+}
+
+/** As `withReceivedTime`, as text. */
+export function textWithReceivedTime({ buffer, byteOffset, length }: Uint8Array, time: number): string {
+  return Buffer.from(buffer, byteOffset, length - 1).toString() + receivedTime(time);
+}
+
+function receivedTime(time: number): string {
+  return `,"receivedTime":"${isoTime(time)}"}`;
 }
 
 /** Throws `UnreadableRecord`. */

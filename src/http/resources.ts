@@ -15,7 +15,7 @@ import { ResourceListDto } from '../shapes/resource.js';
 import { sendList, sendResource } from './answers/resource.js';
 import { authorityOf, callerOf } from './caller.js';
 import { checkIdempotencyKey, checkQuery, isDocument, noParameters } from './errors/request-faults.js';
-import { checkQueryBody } from './requests/query-body.js';
+import { checkQueryBody } from './requests/query.js';
 
 const listFaults = compileShape(ResourceListDto);
 

@@ -1,9 +1,23 @@
 import { kindOf } from '../contract/kinds.js';
+import { LIMITS } from '../contract/limits.js';
 import { SERVICE_CONTEXT } from '../model/audit-event.js';
 import type { AuditContextSettings } from '../model/auditctx.js';
 import type { DocumentKind } from '../model/resource-kind.js';
-import { AuditContextSettingsDto, ServiceContextSettingsDto } from '../shapes/auditctx.js';
 import { compileShape } from '../shapes/compiled.js';
+import { Satisfies } from '../shapes/shape.js';
+
+const IsDaysOrNull = (minimum: number) =>
+  Satisfies({ type: ['integer', 'null'], minimum, maximum: LIMITS.retentionDays });
+
+/** What of an audit context can be set. */
+class AuditContextSettingsDto {
+  @IsDaysOrNull(1) retentionDays!: number | null;
+}
+
+/** What of the service's own context can be set. */
+class ServiceContextSettingsDto {
+  @IsDaysOrNull(LIMITS.deniedRetentionDays) deniedRetentionDays!: number | null;
+}
 
 const settingsFaults = compileShape(AuditContextSettingsDto);
 const serviceFaults = compileShape(ServiceContextSettingsDto);

@@ -1,14 +1,16 @@
 import { JSONSchema } from 'class-validator-jsonschema';
+import type { FieldFault } from '../contract/errors.js';
 import { kindOf } from '../contract/kinds.js';
 import { LIMITS } from '../contract/limits.js';
 import type { DomainDocument, DomainState } from '../model/control-events.js';
 import { completedSpec, type SentDomainSpec } from '../model/domain-spec.js';
+import { isObject } from '../model/json.js';
 import { hostNameFault } from '../platform/host-name.js';
-import { RegexCheck } from '../platform/regex/regex.js';
+import { RegexCheck, regexFaults } from '../platform/regex/regex.js';
+import { escapePointer } from '../platform/text.js';
 import { compileShape } from '../shapes/compiled.js';
 import { DescribedDto } from '../shapes/resource.js';
-import { IsShape, IsText } from '../shapes/shape.js';
-import { distinct, member, specFaults } from './domain-rules.js';
+import { FORMATS, IsShape, IsText } from '../shapes/shape.js';
 import { DomainSpecDto } from './domain-spec.js';
 import type { ShapedKind } from './shaped-kind.js';
 
@@ -53,4 +55,61 @@ function nameFaults(body: unknown) {
   const name = member(body, 'name');
   const reason = typeof name === 'string' && name !== '' ? hostNameFault(name) : undefined;
   return reason === undefined ? [] : [{ pointer: '/name', reason }];
+}
+
+/** What the shape does not say. Looks at a document of any shape, so that all faults are told at once. */
+function specFaults(spec: unknown, regexes: RegexCheck): FieldFault[] {
+  const ports = items(member(spec, 'ports'));
+  const faults: FieldFault[] = [];
+  const numbers = new Map<unknown, number>();
+  for (const [index, port] of ports.entries()) {
+    const pointer = `/spec/ports/${index}`;
+    const number = member(port, 'number');
+    const first = number === undefined ? undefined : numbers.get(number);
+    if (first === undefined) numbers.set(number, index);
+    else faults.push({ pointer: `${pointer}/number`, reason: `is already used by port ${first}; use another` });
+    faults.push(...portFaults(port, pointer, regexes));
+  }
+  return faults;
+}
+
+function portFaults(port: unknown, pointer: string, regexes: RegexCheck): FieldFault[] {
+  const routes = items(member(port, 'routes')).flatMap((route, index) =>
+    routeFaults(route, `${pointer}/routes/${index}`, regexes),
+  );
+  const origins = items(member(member(port, 'cors'), 'allowOrigins')).flatMap((origin, index) => {
+    const at = `${pointer}/cors/allowOrigins/${index}`;
+    const [exact, regex] = [member(origin, 'exact'), member(origin, 'regex')];
+    if (isObject(origin) && exact === undefined && regex === undefined) {
+      return [{ pointer: at, reason: 'requires exact or regex' }];
+    }
+    return regexFaults(regexes, regex, `${at}/regex`);
+  });
+  return [...routes, ...origins];
+}
+
+function routeFaults(route: unknown, pointer: string, regexes: RegexCheck): FieldFault[] {
+  const set = member(member(member(route, 'headers'), 'request'), 'set');
+  const unsound = Object.keys(isObject(set) ? set : {}).filter((name) => !FORMATS['http-token']?.(name));
+  return [
+    ...regexFaults(regexes, member(route, 'regex'), `${pointer}/regex`),
+    ...regexFaults(regexes, member(route, 'hostRegex'), `${pointer}/hostRegex`),
+    ...unsound.map((name) => ({
+      pointer: `${pointer}/headers/request/set/${escapePointer(name)}`,
+      reason: 'must be an HTTP header name: letters, digits and hyphens',
+    })),
+  ];
+}
+
+function member(value: unknown, name: string): unknown {
+  return isObject(value) && Object.hasOwn(value, name) ? value[name] : undefined;
+}
+
+function items(value: unknown): readonly unknown[] {
+  return Array.isArray(value) ? value : [];
+}
+
+function distinct(faults: readonly FieldFault[]): FieldFault[] {
+  const byText = new Map(faults.map((fault) => [`${fault.pointer} ${fault.reason}`, fault]));
+  return [...byText.values()].slice(0, LIMITS.faults);
 }

@@ -5,8 +5,7 @@ import { LIMITS } from '../contract/limits.js';
 import type { GroupDocument, GroupState } from '../model/control-events.js';
 import { groupRules } from '../model/group.js';
 import type { MemberQuery } from '../model/member-query.js';
-import { specFaults } from '../shapes/query-faults.js';
-import { DescribedDto, QuerySpecDto } from '../shapes/resource.js';
+import { DescribedDto, QuerySpecDto, specFaults } from '../shapes/resource.js';
 import { IsName, IsShape, IsTexts, Optional } from '../shapes/shape.js';
 import { type ShapedKind, shaped } from './shaped-kind.js';
 

@@ -66,6 +66,14 @@ export interface PolicyBinding {
   readonly permissions: readonly string[];
 }
 
+/** To whom a policy gives a permission on which users. */
+interface GivenOnUsers {
+  readonly targets: Reach;
+  /** Links of users, groups and service accounts; and those of groups alone. */
+  readonly principals: ReadonlySet<string>;
+  readonly groups: readonly string[];
+}
+
 /** What a report is made in; a step is short. */
 type ReportSteps<Result> = Generator<void, Result>;
 
@@ -95,6 +103,7 @@ export class AccessRules {
   private readonly names = new Map<string, ReadonlySet<string>>();
   private readonly reaches = new Map<string, Reach>();
   private readonly members = new Map<GroupState, ReadonlySet<string>>();
+  private readonly onUsers = new Map<PermissionName, readonly GivenOnUsers[]>();
   /** By the group's name: who matches its query. */
   private matched: ReadonlyMap<string, readonly string[]> | undefined;
   private knownPolicies: readonly PolicyState[] | undefined;
@@ -146,13 +155,24 @@ export class AccessRules {
 
   private findReach(names: ReadonlySet<string>, kind: TargetKind, permission: PermissionName): Reach {
     const links = new Set<string>();
-    for (const { policy, permissions } of [...names].flatMap((name) => this.bindingsOf(name))) {
+    for (const { policy, permissions } of this.bindingsOfAny(names)) {
       if (policy.targetKind !== kind && policy.targetKind !== '*') continue;
       if (!implied(kind, permissions).includes(permission)) continue;
       if (policy.target === 'all') return 'all';
       for (const link of policy.targetLinks ?? []) links.add(link);
     }
     return links.size > 0 ? links : NOWHERE;
+  }
+
+  /** What policies give under any of the names: looked up name by name, unless there are more names than policies. */
+  private bindingsOfAny(names: ReadonlySet<string>): readonly PolicyBinding[] {
+    if (names.size <= this.read.all('policy', this.org).length)
+      return [...names].flatMap((name) => this.bindingsOf(name));
+    return this.policies.flatMap((policy) =>
+      policy.bindings
+        .filter(({ principalLinks }) => principalLinks.some((link) => names.has(link)))
+        .map(({ permissions }) => ({ policy, permissions })),
+    );
   }
 
   /** What policies give to the user, group or service account of this link under its own name. */
@@ -174,13 +194,24 @@ export class AccessRules {
   namesOf(principal: string): ReadonlySet<string> {
     const known = this.names.get(principal);
     if (known) return known;
-    const linked = this.read.naming('group', principal);
-    const user = this.userAt(principal);
-    const candidate = user && this.namedQueryGroups.length > 0 ? this.candidateOf(user) : undefined;
-    const matched = candidate ? this.namedQueryGroups.filter((group) => isMatched(group, candidate)) : [];
-    const found = new Set([principal, ...[...linked, ...matched].map((group) => this.linkOf(group))]);
+    const groups = [...this.read.naming('group', principal), ...this.matchedBy(principal)];
+    const found = new Set([principal, ...groups.map((group) => this.linkOf(group))]);
     this.names.set(principal, found);
     return found;
+  }
+
+  /** The groups that policies name and whose query the principal matches, linked or not. */
+  matchedBy(principal: string): readonly GroupState[] {
+    const user = this.userAt(principal);
+    if (!user || this.namedQueryGroups.length === 0) return [];
+    const candidate = this.candidateOf(user);
+    return this.namedQueryGroups.filter((group) => isMatched(group, candidate));
+  }
+
+  /** Whether the group links the user, or its query matches the user. */
+  isMember(link: string, groupLink: string): boolean {
+    const user = this.userAt(link);
+    return user !== undefined && this.isIn(user, link, groupLink);
   }
 
   private userAt(link: string): UserState | undefined {
@@ -194,15 +225,27 @@ export class AccessRules {
    */
   hasOnItself(user: UserState, permission: PermissionName): boolean {
     const self = linkTo(this.org, 'user', user.email);
-    return this.policies.some(({ targetKind, target, targetLinks, bindings }) => {
-      if (targetKind !== 'user' && targetKind !== '*') return false;
-      if (target !== 'all' && !targetLinks?.includes(self)) return false;
-      return bindings.some(
-        ({ permissions, principalLinks }) =>
-          implied('user', permissions).includes(permission) &&
-          principalLinks.some((link) => link === self || this.isIn(user, self, link)),
-      );
+    return this.givenOnUsers(permission).some(
+      ({ targets, principals, groups }) =>
+        (targets === 'all' || targets.has(self)) &&
+        (principals.has(self) || groups.some((group) => this.isIn(user, self, group))),
+    );
+  }
+
+  /** To whom policies give the permission on which users. */
+  private givenOnUsers(permission: PermissionName): readonly GivenOnUsers[] {
+    const known = this.onUsers.get(permission);
+    if (known) return known;
+    const found = this.policies.flatMap(({ targetKind, target, targetLinks, bindings }) => {
+      const given = targetKind === 'user' || targetKind === '*' ? bindings : [];
+      const links = given
+        .filter(({ permissions }) => implied('user', permissions).includes(permission))
+        .flatMap(({ principalLinks }) => principalLinks);
+      const groups = links.filter((link) => this.groups.has(link));
+      return links.length > 0 ? [{ targets: target ?? new Set(targetLinks), principals: new Set(links), groups }] : [];
     });
+    this.onUsers.set(permission, found);
+    return found;
   }
 
   private isIn(user: UserState, link: string, groupLink: string): boolean {
@@ -220,7 +263,7 @@ export class AccessRules {
   }
 
   /** Whether the group has the link as a member, whatever its query matches. */
-  private links(group: GroupState, link: string): boolean {
+  links(group: GroupState, link: string): boolean {
     const known = this.members.get(group) ?? new Set(group.memberLinks);
     this.members.set(group, known);
     return known.has(link);

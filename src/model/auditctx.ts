@@ -1,7 +1,6 @@
 import { SERVICE_CONTEXT } from './audit-event.js';
-import { type Change, changedDocument, partsOf } from './change.js';
+import { type Change, changedDocument, checkPrecondition, ofSameResource, partsOf } from './change.js';
 import type { AuditContextEvent, AuditContextState, ControlEvent, Read } from './control-events.js';
-import { checkPrecondition, ofSameResource } from './precondition.js';
 import type { DocumentKind } from './resource-kind.js';
 import { auditContextStream } from './streams.js';
 

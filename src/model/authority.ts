@@ -1,4 +1,4 @@
-import { KINDS } from '../contract/kinds.js';
+import { kindOf } from '../contract/kinds.js';
 import { linkTo, nameOf } from '../contract/links.js';
 import { type AccessRules, type Principal, principalOf, type Reach } from './access.js';
 import type { Read } from './control-events.js';
@@ -76,7 +76,7 @@ function outsider({ org, link }: Principal): Refused {
 
 /** The same text whether the resource exists or not: it repeats the reference that the request gave. */
 function lacking({ org, link }: Principal, { kind, permission, on }: Need): Refused {
-  const plural = KINDS.find(({ name }) => name === kind)?.plural ?? kind;
+  const { plural } = kindOf(kind);
   const target =
     on === 'all' ? `all ${plural}` : on === 'some' ? `any of the ${plural}` : nameOf(linkTo(org, kind, on.ref));
   const remedy = `ask someone in ${org} who holds it, or use another key`;

@@ -1,5 +1,7 @@
+import type { AccessRules, PolicyBinding } from './access.js';
 import type { PolicyDocument } from './control-events.js';
 import { implied, type PermissionName, permissionsOn, TARGET_KINDS, type TargetKind } from './permission.js';
+import type { Missing } from './refusal.js';
 
 /** Permissions on resources of a kind: on all of them, or on those with these links. */
 export interface Given {
@@ -58,17 +60,40 @@ export function newlyGivenTo(
   return newlyGiven(before, { ...after, bindings });
 }
 
-export function kindsOf({ targetKind }: PolicyDocument): readonly TargetKind[] {
+function kindsOf({ targetKind }: PolicyDocument): readonly TargetKind[] {
   return targetKind === '*' ? TARGET_KINDS : [targetKind];
 }
 
-export function targetsOf({ target, targetLinks = [] }: PolicyDocument): Given['targets'] {
+function targetsOf({ target, targetLinks = [] }: PolicyDocument): Given['targets'] {
   return target ?? targetLinks;
 }
 
 /** So that who lacks several is told of the one that would do for all. */
-export function strongestFirst(kind: TargetKind): readonly PermissionName[] {
+function strongestFirst(kind: TargetKind): readonly PermissionName[] {
   return permissionsOn(kind)
     .map(({ name }) => name)
     .reverse();
+}
+
+/** What policies give to a user, group or service account by its own name. */
+export function givenTo(rules: AccessRules, link: string): readonly Given[] {
+  return rules
+    .bindingsOf(link)
+    .flatMap(({ policy, permissions }: PolicyBinding) =>
+      kindsOf(policy).map((kind) => ({ kind, permissions, targets: targetsOf(policy) })),
+    );
+}
+
+/** The first of these permissions that the principal does not have; undefined when it has all. */
+export function missingOf(rules: AccessRules, principal: string, given: readonly Given[]): Missing | undefined {
+  for (const { kind, permissions, targets } of given) {
+    for (const permission of strongestFirst(kind).filter((name) => permissions.includes(name))) {
+      const reach = rules.reach(principal, kind, permission);
+      if (reach === 'all') continue;
+      if (targets === 'all') return { kind, permission };
+      const target = targets.find((link) => !reach.has(link));
+      if (target !== undefined) return { kind, permission, target };
+    }
+  }
+  return undefined;
 }

@@ -1,8 +1,7 @@
 import { linkTo, nameOf, parseLink } from '../contract/links.js';
 import { AccessRules } from './access.js';
 import type { ControlEvent, GroupState, Read } from './control-events.js';
-import { type Given, newlyGiven } from './given.js';
-import { givenTo, missingOf } from './held.js';
+import { type Given, givenTo, missingOf, newlyGiven } from './given.js';
 import { isQueryNew, selfSetTerms } from './member-query.js';
 import { permissionsOn, type TargetKind } from './permission.js';
 import { ControlRefusal, type Missing } from './refusal.js';
@@ -106,11 +105,11 @@ function missingForMatches(
   if (users.size === 0) return undefined;
   const after = new AccessRules(readAfter(read, events), org);
   for (const [user, { isNew }] of users) {
-    const before = rules.namesOf(user);
-    for (const name of after.namesOf(user)) {
-      if (before.has(name)) continue;
-      const given = givenTo(after, name);
-      if (isNew && readsSelfSet(read, org, name) && missingOf(rules, NOBODY, given)) throw letsItselfIn(org);
+    for (const group of after.matchedBy(user)) {
+      const link = linkTo(org, 'group', group.name);
+      if (rules.isMember(user, link)) continue;
+      const given = givenTo(after, link);
+      if (isNew && readsSelfSet(group) && missingOf(rules, NOBODY, given)) throw letsItselfIn(org);
       const missing = missingOf(rules, granter, given);
       if (missing) return missing;
     }
@@ -118,10 +117,8 @@ function missingForMatches(
   return undefined;
 }
 
-function readsSelfSet(read: Read, org: string, link: string): boolean {
-  const { kind, ref = '' } = parseLink(link) ?? {};
-  const group = kind === 'group' ? read(groupStream(org, ref)) : undefined;
-  return selfSetTerms(group?.memberQuery).length > 0;
+function readsSelfSet({ memberQuery }: GroupState): boolean {
+  return selfSetTerms(memberQuery).length > 0;
 }
 
 /** What a new user chose is the user's own doing, and a new user has nothing to give. */

@@ -1,13 +1,12 @@
 import { LIMITS } from '../contract/limits.js';
 import { linkTo } from '../contract/links.js';
-import { isSameJson } from './canonical-json.js';
 import type { GroupDocument, GroupEvent, GroupState, Read } from './control-events.js';
+import { isSameJson, type Json, patchedList } from './json.js';
 import { type MemberQuery, selfSetFaults } from './member-query.js';
 import { checkMemberLinks } from './members.js';
-import { type Json, patchedList } from './merge-patch.js';
 import { isPrincipal } from './policy.js';
 import { memberLink, usersOf } from './principals.js';
-import { ControlRefusal } from './refusal.js';
+import { ControlRefusal, tooMuchAtOnce } from './refusal.js';
 import { revised } from './resource.js';
 import { groupStream } from './streams.js';
 import { SUPERUSERS } from './superusers.js';
@@ -80,17 +79,26 @@ export function withMember(
   return after ? [groupEdited(after, nextId(), 'add-member')] : [];
 }
 
-/** The groups that lose a member, as events of their own. Throws where that member is the last superuser. */
+/**
+ * The groups that lose a member, as events of their own. Throws where that member is the last superuser, and for more groups
+ * than one record could hold.
+ */
 export function groupsWithout(read: Read, org: string, link: string, at: string, nextId: () => string): GroupEvent[] {
-  return read.all('group', org).flatMap((before) => {
-    if (!before.memberLinks.includes(link)) return [];
+  const groups = read.naming('group', link).filter((group) => group.org === org);
+  let size = groups.length * EVENT_SIZE;
+  return groups.map((before) => {
+    for (const { length } of before.memberLinks) size += length;
+    if (size > MOST_CHANGED) throw new ControlRefusal('conflict', tooMuchAtOnce(groups.length));
     const memberLinks = before.memberLinks.filter((member) => member !== link);
-    const after = revised<GroupState>(before, { ...before, memberLinks }, at);
-    if (!after) return [];
+    const after: GroupState = { ...before, memberLinks, version: before.version + 1, lastModified: at };
     refuseNoSuperuser(before, after);
-    return [groupEdited(after, nextId(), 'remove-member')];
+    return groupEdited(after, nextId(), 'remove-member');
   });
 }
+
+/** Characters: at least in an event without its links, and at most in all of them. No log takes a record as large. */
+const EVENT_SIZE = 300;
+const MOST_CHANGED = 1024 * 1024;
 
 function refuseNoSuperuser(before: GroupState, after: GroupState): void {
   const isSuperusers = before.origin === 'builtin' && before.name === SUPERUSERS;

@@ -1,12 +1,12 @@
 import { linkTo, parseLink } from '../contract/links.js';
 import { authzChanged } from './authz.js';
+import { checkPrecondition, type Precondition } from './change.js';
 import type { ControlEvent, GroupState, InvitationEvent, InvitationState, Read, UserState } from './control-events.js';
 import type { Given } from './given.js';
 import { missingFor, NOBODY, refusalOf } from './grants.js';
 import { groupLink, joined } from './group.js';
 import { keyIssued } from './key.js';
 import { endAfter } from './key-life.js';
-import { checkPrecondition, type Precondition } from './precondition.js';
 import { ControlRefusal } from './refusal.js';
 import { auditIds, begun, type Occasion } from './resource.js';
 import { groupStream, invitationStream, serviceAccountStream, userStream } from './streams.js';

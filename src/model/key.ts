@@ -1,4 +1,4 @@
-import { nounOf } from '../contract/kinds.js';
+import { kindOf } from '../contract/kinds.js';
 import { LIMITS } from '../contract/limits.js';
 import { linkTo } from '../contract/links.js';
 import { authzChanged } from './authz.js';
@@ -55,7 +55,7 @@ export interface KeyHolder {
 function keyHolderLink(read: Read, { org, kind, ref }: KeyHolder): string {
   const link = memberLink(read, org, linkTo(org, kind, ref));
   if (link !== undefined) return link;
-  throw new ControlRefusal('not_found', `no ${nounOf(kind)} \`${ref}\` exists in \`${org}\``);
+  throw new ControlRefusal('not_found', `no ${kindOf(kind).noun} \`${ref}\` exists in \`${org}\``);
 }
 
 export interface AddKey extends Occasion {
@@ -76,7 +76,10 @@ export function decideAddKey(read: Read, command: AddKey): ControlEvent[] {
   const principal = keyHolderLink(read, holder);
   const expires = checkedEnd(read, principal, command);
   if (read.keysOf(principal).length >= LIMITS.keys) {
-    throw new ControlRefusal('conflict', `a ${nounOf(holder.kind)} has at most ${LIMITS.keys} keys; remove one first`);
+    throw new ControlRefusal(
+      'conflict',
+      `a ${kindOf(holder.kind).noun} has at most ${LIMITS.keys} keys; remove one first`,
+    );
   }
   refuseKeyFor(read, granter, principal);
   const { org } = holder;
@@ -140,7 +143,7 @@ export function decideRemoveKey(read: Read, command: RemoveKey): ControlEvent[] 
   const { holder, keyId, at } = command;
   const { org, kind } = holder;
   const events = keysRevoked(read, keyHolderLink(read, holder), auditIds(command), keyId);
-  if (events.length === 0) throw new ControlRefusal('not_found', `the ${nounOf(kind)} has no such key`);
+  if (events.length === 0) throw new ControlRefusal('not_found', `the ${kindOf(kind).noun} has no such key`);
   keepSuperuserKey(read, org, at, events);
   return [...events, authzChanged(org)];
 }

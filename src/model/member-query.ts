@@ -1,7 +1,7 @@
-import { isSameJson } from './canonical-json.js';
+import { isSameJson } from './json.js';
 import { type Candidate, matches, type QuerySpec, type Term } from './query.js';
 import type { Fault } from './refusal.js';
-import { isBuiltinTag } from './resource.js';
+import { isBuiltinTag, type Resource } from './resource.js';
 
 /** Who is a member of a group besides those that are linked: whoever matches at the moment. */
 export interface MemberQuery {
@@ -49,6 +49,11 @@ export function isQueryNew(before: MemberQuery | undefined, after: MemberQuery |
 /** Whether any term reads a tag that editors of a user can set. */
 export function readsTags({ spec: { terms = [] } }: MemberQuery): boolean {
   return terms.some(readsTag);
+}
+
+/** False for users who do not match by tags (`isMatchedByTags`), told by their tags alone; true for some of them as well. */
+export function mayMatchByTags({ spec: { match = 'all', terms = [] } }: MemberQuery, tags: Resource['tags']): boolean {
+  return matches({ match, terms: terms.filter(readsTag) }, { resource: { tags }, related: () => false });
 }
 
 /** Whether the user matches, and might not with other tags. */

@@ -1,15 +1,14 @@
 import { parseLink } from '../contract/links.js';
-import { isSameJson } from './canonical-json.js';
 import type { PolicyDocument, PolicyEvent, PolicyState, Read } from './control-events.js';
 import { isGivenMore } from './given.js';
+import { isSameJson, type Json } from './json.js';
 import { selfSetReason } from './member-query.js';
-import type { Json } from './merge-patch.js';
 import { permissionsOn, TARGET_KINDS, type TargetKind } from './permission.js';
 import { type FindUser, principalLink, usersOf } from './principals.js';
 import { ControlRefusal, type Fault } from './refusal.js';
 import { revised } from './resource.js';
+import { targetLink } from './resource-at.js';
 import { groupStream, policyStream } from './streams.js';
-import { targetLink } from './targets.js';
 
 export const policyRules = {
   gives: ['create', 'edit'],
@@ -56,7 +55,7 @@ export function policiesWithout(
 
 /** Whether a policy gives the user, group or service account of this link anything by its own name. */
 export function isPrincipal(read: Read, org: string, link: string): boolean {
-  return read.all('policy', org).some(({ bindings }) => bindings.some((one) => one.principalLinks.includes(link)));
+  return read.naming('policy', link).some((policy) => policy.org === org);
 }
 
 function without(links: readonly string[], link: string): readonly string[] {

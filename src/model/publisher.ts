@@ -21,3 +21,9 @@ export const SERVICE_PUBLISHER = { keyId: 'service' } as const satisfies Publish
 export function publisherOf({ link, keyId }: Omit<Publisher, 'remoteIp'>, remoteIp: string): Publisher {
   return { ...(link !== undefined && { link }), keyId, remoteIp };
 }
+
+/**
+ * Stands for the service itself where events name an organization: its context `svc` is the journal of what the root key
+ * did. No organization can have this name, and only the root key reads it.
+ */
+export const SERVICE_ORG = '-service';

@@ -39,3 +39,11 @@ export interface Missing {
   /** Link of the resource; only where the one who is told may know of it. */
   readonly target?: string;
 }
+
+/** Why a change that takes many resources along is refused, and what to do. No request is as large as one record may be. */
+export function tooMuchAtOnce(resources: number): string {
+  return (
+    `the change would alter ${resources} resources at once, which is more than one record holds; nothing was changed. ` +
+    'Take what it is about out of the groups and policies that name it, a few at a time, and then repeat it'
+  );
+}

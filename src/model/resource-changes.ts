@@ -1,13 +1,19 @@
 import type { Kind } from '../contract/kinds.js';
 import { linkTo } from '../contract/links.js';
 import { authzChanged } from './authz.js';
-import { type Change, changedDocument, partsOf } from './change.js';
+import {
+  type Change,
+  changedDocument,
+  checkPrecondition,
+  ofSameResource,
+  type Precondition,
+  partsOf,
+} from './change.js';
 import type { ControlEvent, Read } from './control-events.js';
 import { refuseGrants } from './grants.js';
 import { groupsWithout } from './group.js';
 import { keysRevoked } from './key.js';
 import { policiesWithout } from './policy.js';
-import { checkPrecondition, ofSameResource, type Precondition } from './precondition.js';
 import { ControlRefusal } from './refusal.js';
 import { auditIds, begun, type Occasion, refuseBuiltinTags, revised } from './resource.js';
 import { refOf, resourceAt, resourceStream } from './resource-at.js';

@@ -1,6 +1,6 @@
 import type { Kind } from '../contract/kinds.js';
 import type { Read } from './control-events.js';
-import type { Json } from './merge-patch.js';
+import type { Json } from './json.js';
 import type { Fault } from './refusal.js';
 import type { Origin, Resource } from './resource.js';
 

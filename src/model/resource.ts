@@ -1,4 +1,4 @@
-import { isSameJson } from './canonical-json.js';
+import { isSameJson } from './json.js';
 import { ControlRefusal } from './refusal.js';
 
 /** What every control resource has. `version` counts its changes from 1. */

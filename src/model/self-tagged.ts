@@ -1,9 +1,8 @@
 import { linkTo, parseLink } from '../contract/links.js';
 import { AccessRules } from './access.js';
 import type { ControlEvent, GroupState, PolicyDocument, Read } from './control-events.js';
-import { type Given, newlyGivenTo } from './given.js';
-import { givenTo, missingOf } from './held.js';
-import { isMatchedByTags, isQueryNew, type MemberQuery, readsTags } from './member-query.js';
+import { type Given, givenTo, missingOf, newlyGivenTo } from './given.js';
+import { isMatchedByTags, isQueryNew, type MemberQuery, mayMatchByTags, readsTags } from './member-query.js';
 import { ControlRefusal, type Fault } from './refusal.js';
 import { readAfter } from './state-after.js';
 import { groupStream, policyStream } from './streams.js';
@@ -81,11 +80,13 @@ function selfTagged(
 ): ReadonlyMap<Gain, readonly string[]> {
   const found = new Map<Gain, string[]>();
   for (const user of read.all('user', org)) {
+    const possible = gains.filter(({ memberQuery }) => mayMatchByTags(memberQuery, user.tags));
+    if (possible.length === 0 || !before.hasOnItself(user, 'edit')) continue;
     const link = linkTo(org, 'user', user.email);
     const candidate = after.candidateOf(user);
-    for (const gain of gains) {
+    for (const gain of possible) {
       if (gain.memberLinks.includes(link) || !isMatchedByTags(gain.memberQuery, candidate)) continue;
-      if (!before.hasOnItself(user, 'edit') || !missingOf(before, link, gain.given)) continue;
+      if (!missingOf(before, link, gain.given)) continue;
       const emails = found.get(gain);
       if (emails) emails.push(user.email);
       else found.set(gain, [user.email]);

@@ -46,7 +46,7 @@ abstract class Job extends Command<Context> {
 
   async execute(): Promise<number> {
     const missing = useLocalService(process.env);
-    if (missing !== undefined && !this.args.includes('--help') && !this.args.includes('-h')) {
+    if (missing !== undefined) {
       return refuse(missing, 'set CONTROL_DATA_DIR to the folder of the service, or CONTROL_ROOT_KEY_FILE');
     }
     const { runProcess } = await import('../cli/runner.js');
@@ -100,8 +100,7 @@ export async function run(args: readonly string[], version: string): Promise<num
   if (['--help', '-h', 'help'].includes(word)) return show(overview(version, definitions));
   const definition = definitions.find(({ path }) => path === `${NAME} ${word}`);
   if (!definition) return refuse(`unknown command ${word}`, `see ${NAME} --help`);
-  const isJob = definition.usage.includes('...');
-  if (!isJob && rest.some((arg) => arg === '--help' || arg === '-h')) return show(explained(definition));
+  if (rest.some((arg) => arg === '--help' || arg === '-h')) return show(explained(definition));
   const missing = definition.options.find(({ required, definition: names }) => required && !isGiven(names, rest));
   if (missing) return refuse(`${nameOf(missing.definition)} is required`, explained(definition));
   let command: Command<Context>;
@@ -136,11 +135,15 @@ function overview(version: string, definitions: readonly Definition[]): string {
 }
 
 function explained({ usage, description, options, examples = [] }: Definition): string {
+  // A job hands its arguments on.
+  const [job] = usage.endsWith(' ...') ? usage.split(' ').slice(1) : [];
+  const handedOn = job === undefined ? '' : `It takes the options of \`svc ${job}\`; see \`svc ${job} --help\`.`;
   const rows = options.map((one) => [one.definition.replace(' #0', ' <value>'), one.description ?? '']);
   const shown = examples.map(([label, command]) => `  # ${label.trim()}\n  ${command}\n`);
   const required = options.filter((one) => one.required).map((one) => ` ${nameOf(one.definition)} <value>`);
-  const line = `usage: ${usage}${required.join('')}${rows.length > required.length ? ' [options]' : ''}`;
-  return [line, description?.trim(), table(rows), shown.join('')].filter(Boolean).join('\n\n');
+  const hasOptions = job !== undefined || rows.length > required.length;
+  const line = `usage: ${usage.replace(/ \.\.\.$/, '')}${required.join('')}${hasOptions ? ' [options]' : ''}`;
+  return [line, description?.trim(), table(rows), handedOn, shown.join('')].filter(Boolean).join('\n\n');
 }
 
 function table(rows: readonly (readonly string[])[]): string {

@@ -1,7 +1,6 @@
-import { auditEventOf } from '../event-log/audit-record.js';
+import { auditEventOf, withReceivedTime } from '../event-log/audit-record.js';
 import type { LogRecord } from '../event-log/event-log.js';
 import { auditFields } from '../model/audit-event.js';
-import { isoTime } from '../platform/clock.js';
 import type { Write } from '../read-model/document.js';
 import type { Projection } from './projection.js';
 
@@ -26,14 +25,6 @@ function writeOf(record: LogRecord): Write {
     ...(hash !== undefined && { hash }),
     fields: auditFields(event),
     source: withReceivedTime(record.value, time),
+    recorded: true,
   };
-}
-
-/** A recorded event with one more member, in UTF-8. Its own bytes stay as they are, digit for digit. */
-export function withReceivedTime(json: Uint8Array, time: number): Buffer {
-  const member = `,"receivedTime":"${isoTime(time)}"}`;
-  const whole = Buffer.allocUnsafe(json.length - 1 + member.length);
-  whole.set(json);
-  whole.write(member, json.length - 1);
-  return whole;
 }

@@ -2,17 +2,17 @@ import { parseLink } from '../contract/links.js';
 import { type Caller, type ControlFold, type ControlRecord, emptyFold, foldRecord, readFold } from '../control/fold.js';
 import type { FoldSnapshots } from '../control/fold-image.js';
 import { controlRecordOf } from '../control/record.js';
+import { withReceivedTime } from '../event-log/audit-record.js';
 import type { LogRecord } from '../event-log/event-log.js';
 import { type AuditEvent, auditFields, SERVICE_CONTEXT } from '../model/audit-event.js';
-import { isSameJson } from '../model/canonical-json.js';
 import { type ControlEvent, kindOfStream, type Read, type States } from '../model/control-events.js';
+import { isSameJson } from '../model/json.js';
 import { keyOfUse } from '../model/key.js';
 import { publisherOf } from '../model/publisher.js';
 import { serviceAccountStream } from '../model/streams.js';
 import { publicPart, type ViewKind, viewOf, viewRef } from '../model/views.js';
 import type { Position, Write } from '../read-model/document.js';
 import { KIND_NAMES } from '../read-model/kinds.js';
-import { withReceivedTime } from './audit.js';
 import type { Project, Projection } from './projection.js';
 
 /**

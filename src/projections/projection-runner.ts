@@ -5,9 +5,8 @@ import { type Batch, type EventLog, type Offsets, UnreadableRecord } from '../ev
 import type { Metrics } from '../platform/metrics.js';
 import { untilDone } from '../platform/retry.js';
 import { StoreUnusable } from '../platform/store-unusable.js';
-import { together } from '../platform/together.js';
 import { inSpan } from '../platform/tracing.js';
-import { pause } from '../platform/waiting.js';
+import { pause, together } from '../platform/waiting.js';
 import type { ProgressFeed, RecordOutcome } from '../progress/progress-feed.js';
 import type { Outcome, Write } from '../read-model/document.js';
 import { GenerationLost, GenerationSealed, type ReadModel } from '../read-model/read-model.js';

@@ -1,14 +1,14 @@
 import { Inject } from '@nestjs/common';
 import { type IQueryHandler, Query, QueryHandler } from '@nestjs/cqrs';
 import { ControlError, validationFailed } from '../contract/errors.js';
-import { nounOf } from '../contract/kinds.js';
+import { kindOf } from '../contract/kinds.js';
 import { PastStates } from '../control/past-state.js';
 import { ControlState } from '../control/state.js';
 import { AccessRules, type PermissionReport } from '../model/access.js';
 import type { Read } from '../model/control-events.js';
 import type { TargetKind } from '../model/permission.js';
+import { targetLink } from '../model/resource-at.js';
 import { orgStream } from '../model/streams.js';
-import { targetLink } from '../model/targets.js';
 import { CLOCK, type Clock } from '../platform/clock.js';
 import { CONFIG, type Config } from '../platform/config/config.js';
 import { Slots } from '../platform/slots.js';
@@ -98,7 +98,7 @@ export class ReportAccessHandler implements IQueryHandler<ReportAccess> {
     if (target === undefined) {
       throw new ControlError(
         'not_found',
-        `no ${nounOf(kind)} \`${ref}\` exists in \`${org}\`, or it did not exist at that time`,
+        `no ${kindOf(kind).noun} \`${ref}\` exists in \`${org}\`, or it did not exist at that time`,
       );
     }
     const permissions = await this.turns.run(job, rules.reportOn(kind, target, MOST_BINDINGS));

@@ -1,6 +1,6 @@
 import { Injectable } from '@nestjs/common';
 import { ControlError } from '../contract/errors.js';
-import { canonicalJson } from '../model/canonical-json.js';
+import { canonicalJson } from '../model/json.js';
 import type { Scalar } from '../model/query.js';
 import { ServiceSecret } from '../platform/service-secret.js';
 import type { Cursor, SearchQuery } from '../read-model/search.js';

@@ -1,6 +1,6 @@
 import { type IQueryHandler, Query, QueryHandler } from '@nestjs/cqrs';
 import { ControlError } from '../contract/errors.js';
-import { nounOf } from '../contract/kinds.js';
+import { kindOf } from '../contract/kinds.js';
 import { linkTo } from '../contract/links.js';
 import { ControlState } from '../control/state.js';
 import type { KeyState } from '../model/control-events.js';
@@ -24,6 +24,6 @@ export class ListKeysHandler implements IQueryHandler<ListKeys> {
     const { org, kind, ref } = holder;
     const link = memberLink(this.state.read, org, linkTo(org, kind, ref));
     if (link !== undefined) return this.state.read.keysOf(link).map(({ state }) => state);
-    throw new ControlError('not_found', `no ${nounOf(kind)} \`${ref}\` exists in \`${org}\``);
+    throw new ControlError('not_found', `no ${kindOf(kind).noun} \`${ref}\` exists in \`${org}\``);
   }
 }

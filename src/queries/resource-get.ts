@@ -1,7 +1,7 @@
 import { Inject } from '@nestjs/common';
 import { type IQueryHandler, Query, QueryHandler } from '@nestjs/cqrs';
 import { ControlError } from '../contract/errors.js';
-import { nounOf } from '../contract/kinds.js';
+import { kindOf } from '../contract/kinds.js';
 import type { ViewKind } from '../model/views.js';
 import type { Document } from '../read-model/document.js';
 import { READ_MODEL, type ReadModel } from '../read-model/read-model.js';
@@ -25,7 +25,7 @@ export class GetResourceHandler implements IQueryHandler<GetResource> {
   async execute({ kind, org, ref }: GetResource): Promise<string> {
     const found = await findResource(this.model, kind, org, ref);
     if (found) return found.source;
-    throw new ControlError('not_found', `no ${nounOf(kind)} \`${ref}\` exists in \`${org}\``);
+    throw new ControlError('not_found', `no ${kindOf(kind).noun} \`${ref}\` exists in \`${org}\``);
   }
 }
 

@@ -63,9 +63,11 @@ interface DocumentContent {
   readonly source: string;
 }
 
-export interface WriteContent extends Omit<DocumentContent, 'source'> {
+interface WriteContent extends Omit<DocumentContent, 'source'> {
   /** The text or its UTF-8: bytes that are only passed on need no decoding, and do not burden the garbage collector. */
   readonly source: string | Uint8Array;
+  /** The source is the record at `place` with its `receivedTime`, so a store that can read the log need not keep it. */
+  readonly recorded?: boolean;
 }
 
 /**
@@ -104,7 +106,10 @@ export interface StoredDocument {
   readonly id: string;
   readonly place: Position;
   readonly fields: Fields;
+  /** Empty if `recorded`. */
   readonly source: string;
+  /** The source is not stored: it is the record at `place`. */
+  readonly recorded?: boolean;
   readonly hash?: string;
   readonly deleted: boolean;
   /** The adapter's own name of where it is stored; distinguishes copies. */
@@ -118,22 +123,26 @@ export function identifierOf(kind: KindName, { org, id }: { readonly org: string
   return JSON.stringify([kind, org, id]);
 }
 
-type Content = Pick<StoredDocument, 'place' | 'fields' | 'source' | 'deleted'> & { readonly hash?: string };
+type Content = Pick<StoredDocument, 'place' | 'fields' | 'source' | 'recorded' | 'deleted' | 'hash'>;
 
 /** What is stored once the write takes effect. */
 export function contentOf(write: Write): Content {
   const { place } = write;
   if (write.op === 'delete') return { place, fields: {}, source: '', deleted: true };
   const hash = write.op === 'create' ? write.hash : undefined;
-  const { fields } = write;
-  return { place, fields, source: sourceText(write), deleted: false, ...(hash !== undefined && { hash }) };
+  const { fields, recorded = false } = write;
+  return { place, fields, source: sourceText(write), recorded, deleted: false, ...(hash !== undefined && { hash }) };
 }
 
-/** Whether two documents of one position are equal, byte for byte. Of deleted documents only the deletion counts. */
+/**
+ * Whether two documents of one position are equal, byte for byte. Of deleted documents only the deletion counts. Two that
+ * are the record itself have the same text.
+ */
 export function isSameContent(one: Content, other: Content): boolean {
   if (one.deleted !== other.deleted || one.place.time !== other.place.time) return false;
   if (one.deleted) return true;
-  return one.source === other.source && one.hash === other.hash && isSameFields(one.fields, other.fields);
+  const isSameSource = (one.recorded && other.recorded) || one.source === other.source;
+  return isSameSource && one.hash === other.hash && isSameFields(one.fields, other.fields);
 }
 
 function isSameFields(one: Fields, other: Fields): boolean {

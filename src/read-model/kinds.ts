@@ -10,6 +10,8 @@ export interface Kind {
   /** Fields, besides the organization, that a list starts from; each list is then ordered by `sort` and the identifier. */
   readonly lists: readonly string[];
   readonly sort: string;
+  /** Keywords, besides the `sort`, whose values hardly ever repeat. */
+  readonly unique: readonly string[];
   /** Whether `order: 'received'` is served. */
   readonly received: boolean;
   /** The field whose values `count` tells apart. */
@@ -63,6 +65,7 @@ const VIEW = {
   fields: { name: 'keyword', identifier: 'keyword' },
   lists: ['identifier'],
   sort: 'name',
+  unique: ['identifier'],
   received: false,
 } as const satisfies Kind;
 
@@ -85,6 +88,7 @@ export const KINDS = {
     },
     lists: ['resourceName', 'resourceId', 'publisher'],
     sort: 'eventTime',
+    unique: ['requestId'],
     received: true,
     countBy: 'contextName',
     expiresBy: {

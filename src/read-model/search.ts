@@ -1,3 +1,4 @@
+import { LIMITS } from '../contract/limits.js';
 import { type Document, type FieldValue, isBefore, type Point } from './document.js';
 import { type KindName, kindOf } from './kinds.js';
 
@@ -80,7 +81,7 @@ export interface Page {
 /** Throws for a query out of its bounds, of an unknown field, or with the cursor of another order. */
 export function checkSearch(kind: KindName, { filters, order, limit, offset = 0, cursor }: SearchQuery): void {
   checkLimit(limit);
-  if (!Number.isInteger(offset) || offset < 0 || offset > 10_000) throw new Error('an offset is from 0 to 10,000');
+  checkCount('an offset', offset, 0, LIMITS.pagedEvents);
   if (cursor && offset > 0) throw new Error('a cursor and an offset exclude each other');
   for (const { field } of filters) fieldType(kind, field);
   if (order === 'received') checkReceived(kind);
@@ -93,14 +94,19 @@ export function checkSearch(kind: KindName, { filters, order, limit, offset = 0,
   }
 }
 
-/** Throws for a page of less than 1 or more than 1000 documents. */
+/** Throws for a page of no documents or of more than `LIMITS.page.most`. */
 export function checkLimit(limit: number): void {
-  if (!Number.isInteger(limit) || limit < 1 || limit > 1000) throw new Error('a page has 1 to 1000 documents');
+  checkCount('a limit', limit, 1, LIMITS.page.most);
+}
+
+function checkCount(what: string, count: number, least: number, most: number): void {
+  if (Number.isInteger(count) && count >= least && count <= most) return;
+  throw new Error(`${what} is a whole number from ${least} to ${most}`);
 }
 
 /** Throws for a query out of its bounds or of an unknown field. */
 export function checkLast(kind: KindName, { filters, limit }: LastQuery): void {
-  if (!Number.isInteger(limit) || limit < 0 || limit > 1000) throw new Error('0 to 1000 last documents');
+  checkCount('a limit', limit, 0, LIMITS.page.most);
   for (const { field } of filters) fieldType(kind, field);
   checkReceived(kind);
 }

@@ -3,7 +3,7 @@ import { defaultMetadataStorage } from 'class-transformer/cjs/storage.js';
 import { validationMetadatasToSchemas } from 'class-validator-jsonschema';
 import { type FieldFault } from '../contract/errors.js';
 import { LIMITS } from '../contract/limits.js';
-import { escapePointer } from '../platform/json-pointer.js';
+import { escapePointer } from '../platform/text.js';
 import type { VerbatimShape } from '../platform/verbatim-json.js';
 import { CONVERTERS, FORMATS } from './shape.js';
 

@@ -1,7 +1,8 @@
 import { IsArray, IsIn } from 'class-validator';
 import { JSONSchema } from 'class-validator-jsonschema';
+import type { FieldFault } from '../contract/errors.js';
 import { LIMITS, PAGE_SIZE_PATTERN } from '../contract/limits.js';
-import { OPERATORS } from '../model/query.js';
+import { OPERATORS, type Term } from '../model/query.js';
 import { IsCursor, IsDescription, IsScalar, IsShape, IsShapes, IsTags, IsText, Optional } from './shape.js';
 
 /** The query parameters of a list of resources, as text. */
@@ -47,3 +48,25 @@ export class QueryDto {
   @Optional() @IsShape(() => QuerySpecDto) spec?: QuerySpecDto;
   @Optional() @IsArray() links?: unknown[];
 }
+
+/** What the shape of a query cannot say: a term compares one thing, and with a value where its operator needs one. */
+export function specFaults(spec: { readonly terms?: readonly Term[] }, kind: string, pointer: string): FieldFault[] {
+  return (spec.terms ?? []).flatMap((term, index) => termFaults(term, kind, `${pointer}/terms/${index}`));
+}
+
+function termFaults({ op = '=', property, tag, rel, value }: Term, kind: string, pointer: string): FieldFault[] {
+  const faults: FieldFault[] = [];
+  const compared = [property, tag, rel].filter((one) => one !== undefined);
+  if (compared.length !== 1) faults.push({ pointer, reason: 'requires exactly one of property, tag and rel' });
+  const isValueless = op === 'exists' || op === '!exists';
+  if (!isValueless && value === undefined) faults.push({ pointer: `${pointer}/value`, reason: 'is required' });
+  if (rel === undefined) return faults;
+  const known = RELATIONS[kind];
+  if (rel !== known)
+    faults.push({ pointer: `${pointer}/rel`, reason: known ? `must be ${known}` : 'is not known here' });
+  if (op !== '=' && op !== '!=') faults.push({ pointer: `${pointer}/op`, reason: 'must be = or != for a relation' });
+  return faults;
+}
+
+/** By kind; all other kinds have none. */
+const RELATIONS: Readonly<Record<string, string | undefined>> = { user: 'group', group: 'member' };

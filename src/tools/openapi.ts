@@ -1,9 +1,24 @@
+import { applyDecorators, type INestApplication, type Type } from '@nestjs/common';
 import { NestFactory } from '@nestjs/core';
 import { FastifyAdapter } from '@nestjs/platform-fastify';
+import {
+  ApiHeader,
+  ApiOperation,
+  ApiParam,
+  ApiQuery,
+  ApiResponse,
+  ApiSecurity,
+  DocumentBuilder,
+  type OpenAPIObject,
+  SwaggerModule,
+} from '@nestjs/swagger';
 import { AppModule, type Parts } from '../composition/app.module.js';
+import type { ErrorCode } from '../contract/errors.js';
+import { DOCUMENTATION, type RouteDocumentation, ref } from '../http/answers/documented.js';
+import { schemas } from '../http/answers/schemas.js';
+import { STATUSES } from '../http/errors/statuses.js';
 import { packageVersion } from '../platform/config/config.js';
-import { openApiDocument } from './openapi-document.js';
-import { describeRoutes } from './openapi-routes.js';
+import { shapeSchemas } from '../shapes/compiled.js';
 
 /** The OpenAPI document as text, made from the routes without starting anything. */
 export async function openApiPage(): Promise<string> {
@@ -26,4 +41,128 @@ function withNamedWildcards<Document extends { paths: Record<string, unknown> }>
     path.replace(/\/resource\/(name|id)\/.*$/, (_, by) => `/resource/${by}/{${names[by]}}`);
   const paths = Object.fromEntries(Object.entries(document.paths).map(([path, item]) => [rename(path), item]));
   return { ...document, paths };
+}
+
+/** The OpenAPI document of the routes of an application. */
+function openApiDocument(app: INestApplication, version: string): OpenAPIObject {
+  const config = new DocumentBuilder()
+    .setOpenAPIVersion('3.1.0')
+    .setTitle('Control Service')
+    .setDescription('An organization-scoped audit log and control API. `docs/errors.md` describes the error codes.')
+    .setVersion(version)
+    .addApiKey(
+      { type: 'apiKey', in: 'header', name: 'Authorization', description: '`Bearer <key>`, or the key alone' },
+      'key',
+    )
+    .build();
+  const document = SwaggerModule.createDocument(app, config, {
+    operationIdFactory: (controller, method) => `${controller.replace('Controller', '')}.${method}`,
+  });
+  document.components = {
+    ...document.components,
+    schemas: schemas() as NonNullable<OpenAPIObject['components']>['schemas'] & object,
+  };
+  return document;
+}
+
+type Schema = Record<string, unknown>;
+
+/** Every route may answer these. */
+const ALWAYS: readonly ErrorCode[] = ['request_timeout', 'uri_too_long', 'headers_too_large', 'not_ready', 'internal'];
+/** Every route with a body may answer these. */
+const OF_A_BODY: readonly ErrorCode[] = [
+  'validation_failed',
+  'malformed_json',
+  'payload_too_large',
+  'unsupported_media_type',
+];
+const GUARDED: readonly ErrorCode[] = [
+  'unauthenticated',
+  'forbidden',
+  'rate_limited',
+  'state_unconfirmed',
+  'read_model_unavailable',
+];
+
+/** Hands what the routes of a controller say of themselves to the generator. */
+function describeRoutes({ prototype }: Type): void {
+  for (const [name, descriptor] of Object.entries(Object.getOwnPropertyDescriptors(prototype))) {
+    const documentation: RouteDocumentation | undefined =
+      typeof descriptor.value === 'function' ? Reflect.getMetadata(DOCUMENTATION, descriptor.value) : undefined;
+    if (documentation) decorated(documentation)(prototype, name, descriptor);
+  }
+}
+
+function decorated(documentation: RouteDocumentation): MethodDecorator {
+  const {
+    summary,
+    path = {},
+    query,
+    idempotent,
+    conditional,
+    body,
+    answers,
+    headers = {},
+    errors,
+    open,
+  } = documentation;
+  const { bodyOptional = false } = documentation;
+  const json = (schema: string) => ({ 'application/json': { schema: ref(schema) } });
+  const answerHeaders = Object.fromEntries(
+    Object.entries(headers).map(([name, description]) => [name, { description, schema: { type: 'string' } }]),
+  );
+  const parts: MethodDecorator[] = [
+    ApiOperation({ summary, ...(body && { requestBody: bodyOf(body, !bodyOptional) }) }),
+  ];
+  for (const [name, description] of Object.entries(path)) parts.push(ApiParam({ name, description, type: String }));
+  if (query) parts.push(...queryParameters(query));
+  if (idempotent)
+    parts.push(ApiHeader({ name: 'Idempotency-Key', required: false, schema: KEY, description: KEY_USE }));
+  if (conditional) parts.push(ApiHeader({ name: 'If-Match', required: false, schema: TAG, description: TAG_USE }));
+  for (const [status, answer] of Object.entries(answers)) {
+    const content = typeof answer === 'string' ? json(answer) : byType(answer);
+    const shown = { status: Number(status), description: summary, headers: answerHeaders };
+    parts.push(ApiResponse(answer === NO_CONTENT ? shown : { ...shown, content }));
+  }
+  const all = [...(body ? OF_A_BODY : []), ...errors, ...ALWAYS, ...(open ? [] : GUARDED)];
+  for (const [status, codes] of byStatus(all)) {
+    const description = codes.map((code) => `\`${code}\``).join(', ');
+    parts.push(ApiResponse({ status, description, content: json('Error') }));
+  }
+  if (!open) parts.push(ApiSecurity('key'));
+  return applyDecorators(...parts);
+}
+
+/** In place of a schema: the answer has no body. */
+const NO_CONTENT = 'Nothing';
+
+function byType(answer: Readonly<Record<string, string>>) {
+  return Object.fromEntries(Object.entries(answer).map(([type, name]) => [type, { schema: ref(name) }]));
+}
+
+const KEY = { type: 'string', minLength: 1, maxLength: 255 };
+const TAG = { type: 'string', pattern: '^("[0-9]{1,15}"|\\*)$' };
+const TAG_USE = 'The ETag of the version that was read: refused with 412 when the resource has another.';
+const KEY_USE =
+  'The same key stands for the same request: a retry gives the first answer, and another body is refused. Of an event for as long as it is kept, of all else for 24 hours.';
+
+function bodyOf(body: NonNullable<RouteDocumentation['body']>, required: boolean) {
+  const content = Object.entries(body).map(([type, schema]) => [
+    type,
+    { schema: typeof schema === 'string' ? ref(schema) : schema },
+  ]);
+  return { required, content: Object.fromEntries(content) };
+}
+
+function queryParameters(shape: new () => object): MethodDecorator[] {
+  const { properties = {} } = shapeSchemas('#/components/schemas/')[shape.name] as {
+    properties?: Record<string, Schema>;
+  };
+  return Object.entries(properties).map(([name, schema]) => ApiQuery({ name, required: false, schema }));
+}
+
+function byStatus(codes: readonly ErrorCode[]): Map<number, ErrorCode[]> {
+  const statuses = new Map<number, ErrorCode[]>();
+  for (const code of codes) statuses.set(STATUSES[code], [...(statuses.get(STATUSES[code]) ?? []), code]);
+  return statuses;
 }

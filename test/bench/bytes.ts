@@ -43,8 +43,12 @@ export async function measureBytes(): Promise<Rounds> {
   }
 }
 
-/** What the files take on the disk, as `du` counts it. */
+/** What all files take on the disk, as `du` counts it. */
 export function sizeOf(folder: string): number {
+  return sizesOf(folder).reduce((sum, { size }) => sum + size, 0);
+}
+
+function sizesOf(folder: string): { readonly name: string; readonly size: number }[] {
   const files = readdirSync(folder, { recursive: true, withFileTypes: true }).filter((entry) => entry.isFile());
-  return files.reduce((sum, file) => sum + statSync(join(file.parentPath, file.name)).blocks * BLOCK, 0);
+  return files.map(({ parentPath, name }) => ({ name, size: statSync(join(parentPath, name)).blocks * BLOCK }));
 }

@@ -1,5 +1,6 @@
 import { type Started, startContainers } from '../support/containers.ts';
 import { measureAppend } from './cluster-append.ts';
+import { CLUSTER_HTTP_FIGURES, measureClusterHttp } from './cluster-http.ts';
 import { measureProjector } from './cluster-projector.ts';
 import { type Options, type Rounds, say } from './figures.ts';
 
@@ -15,6 +16,9 @@ export async function measureCluster(options: Options, wanted: ReadonlySet<strin
     }
     if (wanted.has('batched-over-single-append')) {
       report(await measureAppend(brokers, options), ['batched-over-single-append']);
+    }
+    if (CLUSTER_HTTP_FIGURES.some((figure) => wanted.has(figure))) {
+      report(await measureClusterHttp(brokers, elasticsearchUrl, options), CLUSTER_HTTP_FIGURES);
     }
   } finally {
     await stop();

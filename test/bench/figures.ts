@@ -60,6 +60,12 @@ export const CLUSTER_FIGURES: readonly Figure[] = [
     0.85,
   ),
   more('batched-over-single-append', 'appends to the log over one kafkajs send an event, 512 at once, events/s', 4, 5),
+  more('cluster-async-over-echo', 'async publish through two API processes over a bare echo, requests/s', 0.1, 0.2),
+  more('cluster-sync-over-echo', 'sync publish through the same over a bare echo, requests/s', 0.02, 0.05),
+  less('cluster-api-cpu-over-echo', 'CPU of an async publish in the API processes over a bare echo', 8, 4),
+  less('cluster-projector-cpu-over-echo', 'CPU of its event in the projector over a bare echo', 4, 2),
+  less('cluster-sync-p50-over-refresh', 'p50 of sync publish over the refresh interval, 100 ms', 2, 1.2),
+  less('cluster-sync-p99-over-refresh', 'p99 of sync publish over the refresh interval, 100 ms', 5, 2.5),
 ];
 
 export function meets({ better }: Figure, value: number, limit: number): boolean {

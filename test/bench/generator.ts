@@ -2,7 +2,8 @@ import { type ChildProcess, fork } from 'node:child_process';
 import { join } from 'node:path';
 
 export interface Job {
-  readonly port: number;
+  /** Of several, the connections are shared out evenly. */
+  readonly port: number | readonly number[];
   /** Whole requests, head and body, sent in turn. */
   readonly requests: readonly Uint8Array[];
   readonly connections: number;

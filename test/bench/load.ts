@@ -21,7 +21,10 @@ process.on('message', (job: Job) => {
 });
 
 async function run(job: Job): Promise<Load> {
-  const sockets = await Promise.all(Array.from({ length: job.connections }, () => open(job.port)));
+  const ports = [job.port].flat();
+  const sockets = await Promise.all(
+    Array.from({ length: job.connections }, (_, number) => open(ports[number % ports.length] ?? 0)),
+  );
   const cpu = process.cpuUsage();
   const start = performance.now();
   const all: Run = {

@@ -25,6 +25,7 @@ export interface Load {
 export interface Measured {
   /** A second. */
   readonly events: number;
+  readonly count: number;
   /** Of an event, in milliseconds; NaN where the system does not tell. */
   readonly cpu: number;
   /** Of a request, in milliseconds. */
@@ -95,5 +96,5 @@ export async function measure(generator: Generator, load: Load, seconds: number,
   const each = `${(cpu * 1000).toFixed(0)} us CPU an event, p50 ${p50.toFixed(1)} ms, p99 ${p99.toFixed(1)} ms`;
   say(`${label}: ${name.padEnd(9)} ${events.toFixed(0).padStart(6)} events/s, ${each}`);
   if (busy > TOO_BUSY) say(`${label}: the generator was busy all the time; "${name}" may be faster than this`);
-  return { events, cpu, p50, p99 };
+  return { events, count: answered * eventsEach, cpu, p50, p99 };
 }

@@ -22,13 +22,20 @@ export interface Stoppable {
 export const stop = (server: Stoppable): Promise<void> => server.stop();
 
 /** What is under load: where it listens, and the CPU time of all its processes. */
-export type Target = Pick<Server, 'port' | 'cpuMs'>;
+export interface Target {
+  readonly port: number | readonly number[];
+  cpuMs(): number | undefined;
+}
 
 /** A server that is measured, in a process of its own. */
 export class Server {
-  static async start(script: string, env: Readonly<Record<string, string>> = {}): Promise<Server> {
+  static async start(
+    script: string,
+    env: Readonly<Record<string, string>> = {},
+    flags: readonly string[] = [],
+  ): Promise<Server> {
     const { PATH, NODE_OPTIONS } = process.env;
-    const child = spawn(process.execPath, [...FLAGS, script], {
+    const child = spawn(process.execPath, [...FLAGS, ...flags, script], {
       env: { PATH, ...(NODE_OPTIONS && { NODE_OPTIONS }), ...env },
       stdio: ['ignore', 'pipe', 'pipe'],
     });
@@ -95,10 +102,15 @@ function addressOf(child: ChildProcess): Promise<string> {
 
 export const ROOT_KEY = 'bench-root-key-that-opens-nothing-else-0123456789';
 
-export function startService(dataDir: string): Promise<Server> {
+/** The service with these settings, on any port. */
+export function startProcess(settings: Readonly<Record<string, string>>, flags?: readonly string[]): Promise<Server> {
   const main = join(DIST, 'main.js');
   if (!existsSync(main)) throw new Error(`${main} is missing: build the service first (npm run build)`);
-  return Server.start(main, { CONTROL_DATA_DIR: dataDir, CONTROL_PORT: '0', CONTROL_ROOT_KEY: ROOT_KEY });
+  return Server.start(main, { CONTROL_PORT: '0', CONTROL_ROOT_KEY: ROOT_KEY, ...settings }, flags);
+}
+
+export function startService(dataDir: string, flags?: readonly string[]): Promise<Server> {
+  return startProcess({ CONTROL_DATA_DIR: dataDir }, flags);
 }
 
 /** Makes an organization; answers the key of its service account. */

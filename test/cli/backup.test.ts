@@ -46,6 +46,14 @@ function restore(...args: string[]): { code: number | null; stdout: string; stde
   return { code, stdout, stderr };
 }
 
+it.each(['backup', 'rebuild', 'reconcile'])('control-service %s --help shows its own usage', (job) => {
+  const main = join(dirname(MAIN), '../operator/main.js');
+  const { stdout } = spawnSync(NODE, ['--no-warnings', main, job, '--help'], { encoding: 'utf8' });
+  expect(stdout).toContain(`usage: control-service ${job} [options]\n`);
+  expect(stdout).toContain(`see \`svc ${job} --help\``);
+  expect(stdout).not.toContain('--token');
+});
+
 it('svc backup writes a file and its checksum, and the restore turns it into a data folder', async () => {
   const query = { order: 'received', pageSize: '1000' };
   // A cursor is sealed anew each time.

@@ -3,6 +3,7 @@ import { DatabaseSync } from 'node:sqlite';
 import { EmbeddedEventLog } from '../../src/event-log/embedded/event-log.js';
 import { at, newOrg, type Org } from '../support/api.js';
 import { startService, type TestService } from '../support/service.js';
+import { addFunctions } from '../support/stored-sql.js';
 import { answer, closeServers, scriptedServer } from './support/scripted-server.js';
 import { startSvc, svc } from './support/svc.js';
 import { svcOnTerminal, withTerminal } from './support/terminal.js';
@@ -32,11 +33,12 @@ async function behindItsBack(work: (dataDir: string) => void | Promise<void>): P
 const spoil = (...changes: string[]) =>
   behindItsBack((dataDir) => {
     const db = new DatabaseSync(join(dataDir, 'read-model.db'));
+    addFunctions(db);
     for (const change of changes) db.exec(change);
     db.close();
   });
 
-const FORGED = "UPDATE auditevent SET id = 'a\u001b[31mb' WHERE f_resourceName = 'n7'";
+const FORGED = "UPDATE auditevent SET id = 'a\u001b[31mb' WHERE f_resourceName = number('n7')";
 
 describe('svc rebuild', () => {
   it('waits for the end and shows the report', async () => {
@@ -50,7 +52,7 @@ describe('svc rebuild', () => {
   });
 
   it('names what the old generation had otherwise, without control characters', async () => {
-    await spoil(FORGED, "DELETE FROM auditevent WHERE f_resourceName = 'n8'");
+    await spoil(FORGED, "DELETE FROM auditevent WHERE f_resourceName = number('n8')");
     const { code, stdout } = await run(['rebuild']);
     const [summary, empty, ...rows] = stdout.trimEnd().split('\n');
     expect([code, summary, empty]).toEqual([0, expect.stringMatching(/ {2}2 {2}0 {2}1$/), '']);
@@ -93,7 +95,7 @@ describe('svc rebuild', () => {
 });
 
 describe('svc reconcile', () => {
-  const changes = [FORGED, "UPDATE auditevent SET source = '{}' WHERE f_resourceName = 'n8'"];
+  const changes = [FORGED, "UPDATE auditevent SET source = '{}' WHERE f_resourceName = number('n8')"];
 
   it('ends with 1 while differences are left, with 0 when they are repaired or there are none', async () => {
     await spoil(...changes);

@@ -27,8 +27,10 @@ afterEach(() => harness.destroy());
 describe('a damaged document', () => {
   const damages: readonly [string, string][] = [
     ['its text', `source = '{"n":99}'`],
-    ['a field', `f_podId = 'other'`],
-    ['the value that it counts as', `f_contextName = 'other'`],
+    ['its text, by taking that of the log', 'source = NULL'],
+    ['a field, by a text that is not stored', 'f_podId = 999999'],
+    ['a field', `f_podId = number('other')`],
+    ['the value that it counts as', `f_contextName = number('other')`],
     ['its hash', `hash = 'x'`],
     ['its checksum', 'crc = crc + 1'],
     ['its time, by a number that JavaScript does not have', 'time = 9223372036854775807'],
@@ -38,7 +40,7 @@ describe('a damaged document', () => {
     test(`in ${what} is misplaced to a scan, and is mended by writing it anew`, async () => {
       const write = event(2, { hash: 'h', fields: { podId: 'p' } });
       await store(harness.model, [...events(0, 2), write, event(3)]);
-      await harness.tamper(`UPDATE auditevent SET ${change} WHERE id = '${write.id}'`);
+      await harness.tamper(`UPDATE auditevent SET ${change} WHERE id = stored('${write.id}')`);
       const stored = await scan(harness.model);
       await harness.model.overwrite(write);
 
@@ -51,7 +53,7 @@ describe('a damaged document', () => {
 
     test(`in ${what} can be removed`, async () => {
       await store(harness.model, events(0, 4));
-      await harness.tamper(`UPDATE auditevent SET ${change} WHERE id = '${idAt(2)}'`);
+      await harness.tamper(`UPDATE auditevent SET ${change} WHERE id = stored('${idAt(2)}')`);
       const [, , damaged] = await scan(harness.model);
       if (damaged) await harness.model.remove('auditevent', damaged);
 
@@ -63,7 +65,7 @@ describe('a damaged document', () => {
   test('is removed by writing it anew when it has expired', async () => {
     await store(harness.model, events(0, 4));
     harness.retention.setLimit(ORG, 'shop', START + 3);
-    await harness.tamper(`UPDATE auditevent SET f_contextName = 'other' WHERE id = '${idAt(2)}'`);
+    await harness.tamper(`UPDATE auditevent SET f_contextName = number('other') WHERE id = stored('${idAt(2)}')`);
     await harness.model.overwrite(event(2));
 
     expect(await found(harness.model)).toEqual([3]);
@@ -74,7 +76,7 @@ describe('a damaged document', () => {
   test('that has expired is replaced by a new one, and is counted correctly', async () => {
     await store(harness.model, events(0, 4));
     harness.retention.setLimit(ORG, 'shop', START + 2);
-    await harness.tamper(`UPDATE auditevent SET crc = crc + 1 WHERE id = '${idAt(1)}'`);
+    await harness.tamper(`UPDATE auditevent SET crc = crc + 1 WHERE id = stored('${idAt(1)}')`);
 
     expect(codes(await harness.model.apply('audit', [event(8), event(9, { id: idAt(1) }), event(10)], none))).toEqual(
       Array(3).fill('applied'),
@@ -105,7 +107,7 @@ describe('a damaged document', () => {
 
 test('a read of a damaged document fails, and names the repair', async () => {
   await store(harness.model, events(0, 4));
-  await harness.tamper(`UPDATE auditevent SET source = '{"n":99}' WHERE id = '${idAt(2)}'`);
+  await harness.tamper(`UPDATE auditevent SET source = '{"n":99}' WHERE id = stored('${idAt(2)}')`);
 
   await expect(harness.model.get('auditevent', ORG, idAt(2))).rejects.toThrow('svc reconcile --repair');
 });

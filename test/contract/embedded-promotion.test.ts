@@ -63,7 +63,9 @@ describe('the file of the next generation', () => {
     const next = await harness.model.begin();
     await store(next, events(0, 3));
 
-    expect(await settled(EmbeddedReadModel.open({ file: harness.file, logId: 'a-log' }))).toMatchObject({
+    expect(
+      await settled(EmbeddedReadModel.open({ file: harness.file, logId: 'a-log', records: harness.records })),
+    ).toMatchObject({
       error: { name: 'StoreUnusable' },
     });
     await promote(next);
@@ -111,7 +113,11 @@ describe('a promotion', () => {
 
     const seen: string[] = [];
     for (const at of crashed) {
-      const left = await EmbeddedReadModel.open({ file: join(at, 'read-model.db'), logId: 'a-log' });
+      const left = await EmbeddedReadModel.open({
+        file: join(at, 'read-model.db'),
+        logId: 'a-log',
+        records: harness.records,
+      });
       const { generation, next: reached } = await left.progress('audit');
       const shown = await found(left);
       expect([shown, reached[0]]).toEqual(generation === 1 ? [numbers(40), 40] : [numbers(60).map((n) => n + 20), 80]);

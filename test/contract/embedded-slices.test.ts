@@ -2,7 +2,7 @@ import { join } from 'node:path';
 import { Turns } from '../../src/platform/turns.js';
 import { EmbeddedReadModel } from '../../src/read-model/embedded/read-model.js';
 import type { SearchQuery } from '../../src/read-model/search.js';
-import { temporaryFolder } from './embedded.harness.js';
+import { FakeRecords, temporaryFolder } from './embedded.harness.js';
 import { event, idAt, ids, NEWEST_FIRST, ORG, promote, search, store } from './read-model.harness.js';
 
 const EVENTS = 20_000;
@@ -18,7 +18,12 @@ const some = (count: number) =>
 
 beforeAll(async () => {
   folder = await temporaryFolder();
-  model = await EmbeddedReadModel.open({ file: join(folder, 'read-model.db'), logId: 'log', turns: new Turns(0) });
+  model = await EmbeddedReadModel.open({
+    file: join(folder, 'read-model.db'),
+    logId: 'log',
+    records: new FakeRecords(),
+    turns: new Turns(0),
+  });
   await store(model, some(EVENTS));
 });
 

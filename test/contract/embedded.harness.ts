@@ -4,8 +4,11 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { EmbeddedEventLog } from '../../src/event-log/embedded/event-log.js';
+import { PositionOutOfRange, type RecordValues, type Topic } from '../../src/event-log/event-log.js';
+import type { Position } from '../../src/read-model/document.js';
 import { EmbeddedReadModel } from '../../src/read-model/embedded/read-model.js';
 import { failDisk, repairDisk } from '../support/disk-faults.js';
+import { addFunctions } from '../support/stored-sql.js';
 import type { EventLogHarness } from './event-log.harness.js';
 import { type ReadModelHarness, SetRetention } from './read-model.harness.js';
 
@@ -58,14 +61,33 @@ export async function openEmbeddedLog(ending: Ending): Promise<EventLogHarness> 
 
 export interface EmbeddedModelHarness extends ReadModelHarness {
   readonly file: string;
+  readonly records: FakeRecords;
+  /** From now on batches are written, and commits fail. */
+  failCommits(errcode: number): void;
   /** Runs SQL on the file while the model is closed, and opens it again. */
   tamper(sql: string): Promise<void>;
+}
+
+/** In place of the log. */
+export class FakeRecords implements RecordValues {
+  private readonly values = new Map<string, Uint8Array>();
+
+  set({ topic, partition, offset }: Position, value: Uint8Array): void {
+    this.values.set(`${topic}/${partition}/${offset}`, value);
+  }
+
+  value(topic: Topic, partition: number, offset: number): Uint8Array {
+    const value = this.values.get(`${topic}/${partition}/${offset}`);
+    if (value) return value;
+    throw new PositionOutOfRange(`the log of the test has no ${topic}/${partition}/${offset}`);
+  }
 }
 
 export async function openEmbeddedReadModel(): Promise<EmbeddedModelHarness> {
   const folder = await temporaryFolder();
   const retention = new SetRetention();
-  const options = { file: join(folder, 'read-model.db'), logId: LOG_ID, retention };
+  const records = new FakeRecords();
+  const options = { file: join(folder, 'read-model.db'), logId: LOG_ID, retention, records };
   let model = await EmbeddedReadModel.open(options);
   const reopen = async () => {
     await model.close();
@@ -77,17 +99,22 @@ export async function openEmbeddedReadModel(): Promise<EmbeddedModelHarness> {
       return model;
     },
     retention,
+    records,
     file: options.file,
     reopen,
     async tamper(sql) {
       await model.close();
       const db = new DatabaseSync(options.file);
+      addFunctions(db);
       db.exec(sql);
       db.close();
       await reopen();
     },
     failWrites: () => {
-      faultOf.set(options.file, { statement: 'COMMIT', ending: 'lost', errcode: SQLITE_FULL });
+      faultOf.set(options.file, { statement: 'RELEASE batch', ending: 'lost', errcode: SQLITE_FULL });
+    },
+    failCommits: (errcode) => {
+      faultOf.set(options.file, { statement: 'COMMIT', ending: 'lost', errcode });
     },
     repair: () => {
       faultOf.delete(options.file);
@@ -111,7 +138,8 @@ export async function temporaryFolder(): Promise<string> {
 /** What `destroy` did not reach, because a store could not even be opened. */
 afterAll(() => Promise.all(folders.map((folder) => rm(folder, { recursive: true, force: true }))));
 
-const SQLITE_FULL = 13;
+export const SQLITE_IOERR = 10;
+export const SQLITE_FULL = 13;
 
 interface Fault {
   readonly statement: string;

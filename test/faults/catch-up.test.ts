@@ -17,9 +17,9 @@ test('making the read model anew leaves the process its turns between the batche
   await first.stop();
   removeReadModel({ readModel: `${first.dataDir}/read-model.db` });
 
-  const commits = countCommits();
+  const batches = countBatches();
   const again = await startService({ dataDir: first.dataDir });
-  const counted = commits.end();
+  const counted = batches.end();
   await again.remove();
 
   expect(counted.total).toBeGreaterThan(BULKS);
@@ -27,13 +27,13 @@ test('making the read model anew leaves the process its turns between the batche
   expect(counted.mostInOneTurn).toBeLessThanOrEqual(3);
 });
 
-/** How many commits the read model makes in all, and before anything else has a turn. */
-function countCommits(): { end(): { total: number; mostInOneTurn: number } } {
+/** How many batches the read model writes in all, and before anything else has a turn. */
+function countBatches(): { end(): { total: number; mostInOneTurn: number } } {
   const exec = DatabaseSync.prototype.exec;
   let [total, inTurn, mostInOneTurn] = [0, 0, 0];
   DatabaseSync.prototype.exec = function (this: DatabaseSync, sql: string): void {
     exec.call(this, sql);
-    if (sql !== 'COMMIT' || !this.location()?.endsWith('read-model.db')) return;
+    if (sql !== 'RELEASE batch' || !this.location()?.endsWith('read-model.db')) return;
     total += 1;
     inTurn += 1;
     mostInOneTurn = Math.max(mostInOneTurn, inTurn);

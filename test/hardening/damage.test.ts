@@ -315,7 +315,7 @@ async function refusedAtStart(): Promise<string> {
   const log = await EmbeddedEventLog.open({ file: scratch.log });
   try {
     const head = (topic: Topic) => log.head(topic);
-    const model = await EmbeddedReadModel.open({ file: scratch.readModel, logId: log.id, head });
+    const model = await EmbeddedReadModel.open({ file: scratch.readModel, logId: log.id, records: log, head });
     await model.close();
     return 'served';
   } catch (error) {
@@ -424,6 +424,7 @@ async function openModel(): Promise<{
   const model = await EmbeddedReadModel.open({
     file: scratch.readModel,
     logId: log.id,
+    records: log,
     head: (topic) => log.head(topic),
     onReplaced: (reason) => {
       replaced = reason;

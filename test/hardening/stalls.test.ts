@@ -79,18 +79,23 @@ async function seeded(): Promise<{ heavy: string; other: string }> {
   }
   await log.append(seed.take());
   for (let n = 0; n < WIDE_GROUPS; n += 1) {
-    const memberLinks = Array.from(
-      { length: 200 },
-      (_, m) => `/org/heavy/user/u${(7 * n + 97 * m) % USERS}@example.com`,
-    );
-    seed.group('heavy', `w${n}-x`, { memberLinks: [...new Set(memberLinks)] });
+    const memberLinks = Array.from({ length: 199 }, (_, m) => userLink((7 * n + 97 * m) % USERS));
+    seed.group('heavy', `w${n}-x`, { memberLinks: [...new Set([userLink(0), ...memberLinks])] });
     if (n % 100 === 99) await log.append(seed.take());
   }
+  // A policy can give to all who have a tag, but to nobody who can set it on itself.
+  const terms = [{ op: 'exists', tag: 'n' }] as const;
+  seed.group('heavy', 'tagged-x', { memberQuery: { kind: 'user', fetch: 'items', spec: { terms } } });
+  seed.policy('heavy', 'tagged-x', { targetKind: 'group', target: 'all' });
+  const editors = [{ permissions: ['edit'], principalLinks: ['/org/heavy/group/w0-x'] }];
+  seed.policy('heavy', 'editors-x', { targetKind: 'user', targetLinks: [userLink(1)], bindings: editors });
   await log.append(seed.take());
   await log.close();
   seededAt = Date.now();
   return keys;
 }
+
+const userLink = (n: number) => `/org/heavy/user/u${n}@example.com`;
 
 /** The 99th percentile of the other tenant's lists and publishes, in milliseconds, again and again for so long. */
 async function p99(forMs: number): Promise<number> {
@@ -214,6 +219,25 @@ const ATTACKS: readonly Attack[] = [
         body: JSON.stringify({ description: `${Math.random()}` }),
       })),
     statuses: [200],
+  },
+  {
+    name: `policies for a group by a tag of ${USERS} users`,
+    atOnce: 2,
+    requests: ['view', 'edit', 'delete'].map((permission) => ({
+      method: 'PATCH',
+      path: '/org/heavy/policy/tagged-x',
+      body: JSON.stringify({
+        bindings: [{ permissions: [permission], principalLinks: ['/org/heavy/group/tagged-x'] }],
+      }),
+    })),
+    statuses: [200],
+  },
+  {
+    name: `deletions of a member of ${WIDE_GROUPS} groups`,
+    atOnce: 2,
+    requests: [{ method: 'DELETE', path: userLink(0) }],
+    // It would be more than one record holds.
+    statuses: [409],
   },
   {
     name: '30 reports on the past',

@@ -59,6 +59,9 @@ export async function makeStores(): Promise<{ stopped: Stored; cutOff: Stored }>
       // Everything was answered, so nothing is being written: this is what a kill would leave.
       copyFiles(dataDir, snapshot);
     });
+    // It commits seldom: this is one that had committed just before.
+    copyFileSync(join(dataDir, 'read-model.db'), join(snapshot, 'read-model.db'));
+    rmSync(join(snapshot, 'read-model.db-wal'), { force: true });
     return { stopped, cutOff: await storedOf(snapshot, orgs) };
   } finally {
     rmSync(dataDir, { recursive: true, force: true });

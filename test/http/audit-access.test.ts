@@ -8,6 +8,8 @@ let org: Org;
 /** Reads `shop` and `hr`, and writes `shop`. */
 let clerk: Org;
 let policies: Resources;
+/** Has an event in a context of a name that is refused today. */
+let older: Org;
 
 const CONTEXTS = ['shop', 'hr', 'secret', 'Shop'];
 const READABLE = ['shop', 'hr'];
@@ -19,6 +21,8 @@ let ids: Record<string, string[]>;
 beforeAll(async () => {
   const seed = new Seed();
   const key = seed.org('acme');
+  const olderKey = seed.org('older');
+  seed.formerEvent('older', 'SVC', { resource: { name: 'x' } }, 'former');
   const clerkKey = seed.key(seed.account('acme', 'clerk'));
   const binding = (...permissions: string[]) => [{ permissions, principalLinks: [CLERK] }];
   // Two policies add up; a context that has no event is none to be seen.
@@ -30,6 +34,7 @@ beforeAll(async () => {
   seed.policy('acme', 'hr', { targetKind: 'auditctx', targetLinks: [context('hr')], bindings: binding('readAudit') });
   service = await startService({ seed });
   org = new Org(service.url, 'acme', key);
+  older = new Org(service.url, 'older', olderKey);
   clerk = new Org(service.url, 'acme', clerkKey);
   policies = new Resources(org, 'policy');
   ids = {};
@@ -166,6 +171,30 @@ describe('who may write an audit context', () => {
     ];
     expect(reads.map((read) => read.status)).toEqual([403, 403, 403]);
     expect((await writer.publish({ resource: { name: 'x' } }, { context: 'svc' })).status).toBe(403);
+  });
+
+  test.each(['SVC', 'Svc', 'sVc'])('makes no context %s, which reads like the one of the service', async (name) => {
+    const put = await org.api.send('PUT', `${org.audit}/auditctx/${name}`, '{"retentionDays":7}', {
+      'content-type': 'application/json',
+    });
+    const sent = [
+      await org.publish<Refusal>({ resource: { name: 'x' } }, { context: name }),
+      await org.bulk<Refusal>([{ resource: { name: 'x' } }], { context: name }),
+      put,
+    ];
+    for (const { status, text } of sent) {
+      expect([status, text]).toEqual([403, expect.stringContaining(`${name} reads like svc`)]);
+    }
+    expect((await org.api.get(`${org.audit}/auditctx/${name}`)).status).toBe(404);
+  });
+
+  test('reads a context from before that reads like the one of the service, and sets its retention', async () => {
+    expect((await older.list({ contextName: 'SVC' })).body.items).toHaveLength(1);
+    const put = await older.api.send('PUT', `${older.audit}/auditctx/SVC`, '{"retentionDays":null}', {
+      'content-type': 'application/json',
+    });
+    expect(put.status).toBe(200);
+    expect((await older.publish({ resource: { name: 'x' } }, { context: 'SVC' })).status).toBe(403);
   });
 
   test('sets its retention only with manage', async () => {

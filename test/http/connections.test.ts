@@ -2,8 +2,7 @@ import { createServer, type IncomingMessage, request, type Server, type ServerRe
 import { type AddressInfo, connect, type Socket } from 'node:net';
 import { setTimeout as delay } from 'node:timers/promises';
 import { pino } from 'pino';
-import { type ConnectionLimits, Connections } from '../../src/http/server/connections.js';
-import { affordable } from '../../src/http/server/descriptors.js';
+import { affordable, type ConnectionLimits, Connections } from '../../src/http/server/connections.js';
 import { systemClock } from '../../src/platform/clock.js';
 import { systemIds } from '../../src/platform/ids.js';
 import { Metrics } from '../../src/platform/metrics.js';

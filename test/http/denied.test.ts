@@ -1,7 +1,6 @@
 import { connect } from 'node:net';
 import { pino } from 'pino';
-import { DeniedAttempts } from '../../src/commands/denied-attempts.js';
-import { type DeniedAttempt, deniedEvent } from '../../src/commands/denied-event.js';
+import { type DeniedAttempt, DeniedAttempts, deniedEvent } from '../../src/commands/denied-attempts.js';
 import { type DeniedSummary, DeniedTally } from '../../src/commands/denied-tally.js';
 import { ControlError } from '../../src/contract/errors.js';
 import type { EventLog, LogEntry } from '../../src/event-log/event-log.js';

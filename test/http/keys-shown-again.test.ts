@@ -1,6 +1,7 @@
 import { readdirSync, readFileSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
-import { Api, type OrgBody, type Refusal } from '../support/api.js';
+import { Api, Org, type OrgBody, type Refusal } from '../support/api.js';
+import { PATIENCE } from '../support/patience.js';
 import { startService, type TestService } from '../support/service.js';
 
 const MINUTE = 60_000;
@@ -42,13 +43,24 @@ test('an added key is not shown again later either', async () => {
   const { body } = await createOrg('adding');
   const api = new Api(service.url, body.key);
   const add = () =>
-    api.post<Refusal & { key: string }>(
+    api.post<Refusal & { key: string; id: string }>(
       '/org/adding/serviceaccount/admin/-addKey',
       { description: 'ci' },
       { 'idempotency-key': 'add' },
     );
   const first = await add();
   expect((await add()).body.key).toBe(first.body.key);
+  // Recorded each time before it is shown, and not where it was issued.
+  expect((await add()).body.key).toBe(first.body.key);
+  const shown = async () =>
+    (await new Org(service.url, 'adding', body.key).list({ actionType: 'show-key' })).body.items;
+  for (const deadline = Date.now() + 20_000 * PATIENCE; (await shown()).length < 2 && Date.now() < deadline; );
+  const link = '/org/adding/serviceaccount/admin';
+  const event = {
+    action: { data: { key: first.body.id, principal: link } },
+    context: { name: 'svc', publisher: { link } },
+  };
+  expect(await shown()).toMatchObject([event, event]);
   passed += 11 * MINUTE;
   expect([(await add()).status, (await add()).text.includes(first.body.key)]).toEqual([409, false]);
 });

@@ -4,6 +4,7 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { Api, at, newOrg, type Org, pointers, type Refusal } from '../support/api.js';
 import { PATIENCE } from '../support/patience.js';
 import { startService, type TestService } from '../support/service.js';
+import { addFunctions } from '../support/stored-sql.js';
 
 interface Finding {
   readonly problem: string;
@@ -161,8 +162,9 @@ describe('a reconciliation', () => {
     const altered = await org.published({ resource: { name: 'altered' } });
     await service.stop();
     const db = new DatabaseSync(join(service.dataDir, 'read-model.db'));
-    db.exec(`DELETE FROM auditevent WHERE id = '${lost.id}'`);
-    db.exec(`UPDATE auditevent SET source = '{}' WHERE id = '${altered.id}'`);
+    addFunctions(db);
+    db.exec(`DELETE FROM auditevent WHERE id = stored('${lost.id}')`);
+    db.exec(`UPDATE auditevent SET source = '{}' WHERE id = stored('${altered.id}')`);
     db.close();
     service = await startService({ dataDir: service.dataDir });
     org = at(service, org);

@@ -36,6 +36,13 @@ async function refusedAndClosed(text: string): Promise<RawAnswer> {
 test.each([
   ['a second Host header', ['host: x', 'Host: y', JSON_TYPE, LENGTH], EVENT, '1.1', 'header:host'],
   ['a second Host header that is the same', ['host: x', 'host: x', JSON_TYPE, LENGTH], EVENT, '1.1', 'header:host'],
+  [
+    'a second Authorization header',
+    ['host: x', 'Authorization: Bearer svc_x', JSON_TYPE, LENGTH],
+    EVENT,
+    '1.1',
+    'header:authorization',
+  ],
   ['no Host header', [JSON_TYPE, LENGTH], EVENT, '1.1', 'header:host'],
   [
     'HTTP/1.0 with Transfer-Encoding',

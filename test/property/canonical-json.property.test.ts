@@ -1,5 +1,5 @@
 import { parseJson } from '../../src/http/json/parse.js';
-import { canonicalJson } from '../../src/model/canonical-json.js';
+import { canonicalJson } from '../../src/model/json.js';
 import fc from '../support/fast-check.js';
 import { jsonObject, jsonValue, seeded, spelled } from './arbitraries.js';
 

@@ -1,4 +1,4 @@
-import { mergePatch, patchedList } from '../../src/model/merge-patch.js';
+import { mergePatch, patchedList } from '../../src/model/json.js';
 import fc from '../support/fast-check.js';
 import { jsonValue, seeded } from './arbitraries.js';
 

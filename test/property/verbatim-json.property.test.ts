@@ -4,7 +4,7 @@ import { parseEvent } from '../../src/http/json/event.js';
 import { type JsonDocument, parseJson } from '../../src/http/json/parse.js';
 import { eventFaults } from '../../src/http/requests/event-check.js';
 import { auditFields, recordedEvent, type SentAuditEvent } from '../../src/model/audit-event.js';
-import { canonicalJson } from '../../src/model/canonical-json.js';
+import { canonicalJson } from '../../src/model/json.js';
 import fc from '../support/fast-check.js';
 import { seeded, spelled } from './arbitraries.js';
 import { anything, mutated, sound } from './sent-events.js';

@@ -1,4 +1,4 @@
-import { mergePatch, patchedList } from '../../src/model/merge-patch.js';
+import { mergePatch, patchedList } from '../../src/model/json.js';
 
 // RFC 7396, appendix A, row by row.
 const ROWS: readonly [original: unknown, patch: unknown, result: unknown][] = [

@@ -41,7 +41,7 @@ describe('carrying the log into the read model', () => {
   beforeEach(async () => {
     folder = mkdtempSync(join(tmpdir(), 'projection-'));
     log = await EmbeddedEventLog.open({ file: join(folder, 'log.db') });
-    model = await EmbeddedReadModel.open({ file: join(folder, 'read-model.db'), logId: log.id });
+    model = await EmbeddedReadModel.open({ file: join(folder, 'read-model.db'), logId: log.id, records: log });
     feed = new InProcessProgressFeed();
     updates = [];
     feed.subscribe((update) => updates.push(update));
@@ -190,7 +190,7 @@ describe('carrying the log into the read model', () => {
 
     async function exchange(): Promise<void> {
       const [file, logId] = [join(folder, 'empty.db'), log.id];
-      const empty = await EmbeddedReadModel.open({ file, logId });
+      const empty = await EmbeddedReadModel.open({ file, logId, records: log });
       await rebuilt(empty);
       model = empty;
     }

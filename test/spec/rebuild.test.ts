@@ -102,10 +102,10 @@ describe('a rebuild', () => {
     await fill();
     const before = await everything(store.model);
     await store.tamper((db) => {
-      db.exec(`DELETE FROM auditevent WHERE f_resourceName = 'db-3'`);
-      db.exec(`UPDATE auditevent SET source = '{}' WHERE f_resourceName IN ('db-4', 'db-5')`);
+      db.exec(`DELETE FROM auditevent WHERE f_resourceName = number('db-3')`);
+      db.exec(`UPDATE auditevent SET source = '{}' WHERE f_resourceName IN (number('db-4'), number('db-5'))`);
       db.exec(`UPDATE auditctx SET source = '{}'`);
-      db.exec(`UPDATE auditevent SET id = 'forged' WHERE f_resourceName = 'db-6'`);
+      db.exec(`UPDATE auditevent SET id = 'forged' WHERE f_resourceName = number('db-6')`);
     });
 
     const { differences, items, omitted } = await run();
@@ -121,14 +121,16 @@ describe('a rebuild', () => {
 
   it('names what claims to come from a topic that has none of its kind', async () => {
     await fill();
-    await store.tamper((db) => db.exec(`UPDATE auditctx SET shard = 'audit/1'`));
+    await store.tamper((db) => db.exec(`UPDATE auditctx SET shard = number('audit/1')`));
     const named = (await run()).items.map(({ problem, itemKind, id }) => `${problem} ${itemKind} ${id}`);
     expect(named.sort()).toEqual(['extra auditctx app', 'missing auditctx app']);
   });
 
   it('counts all and names a hundred', async () => {
     await fill();
-    await store.tamper((db) => db.exec(`UPDATE auditevent SET source = '{}' WHERE shard LIKE 'audit/%'`));
+    await store.tamper((db) =>
+      db.exec(`UPDATE auditevent SET source = '{}' WHERE shard IN (number('audit/0'), number('audit/1'))`),
+    );
     const { differences, items, omitted } = await run();
     expect([differences.altered, items.length, omitted]).toEqual([701, 100, 601]);
   });

@@ -38,20 +38,20 @@ const columns = 'id, shard, "offset", ordinal, time, hash, deleted, source, crc,
 /** Puts a row beside that of an event, of another identifier, as if it came from this place. */
 function insert(db: DatabaseSync, from: string, as: string, shard: string, offset: number): void {
   db.exec(`INSERT INTO auditevent (org, ${columns})
-    SELECT org, '${as}', '${shard}', ${offset}, 7, time, hash, deleted, source, crc, f_contextName, f_resourceName
-    FROM auditevent WHERE id = '${from}'`);
+    SELECT org, '${as}', number('${shard}'), ${offset}, 7, time, hash, deleted, source, crc, f_contextName, f_resourceName
+    FROM auditevent WHERE id = stored('${from}')`);
 }
 
 /** Each spoils one document behind the service's back: what it does, and what a reconciliation calls it. */
 const FAULTS: readonly [string, (db: DatabaseSync) => void, string][] = [
   ...[5, 6, 640].map((n): [string, (db: DatabaseSync) => void, string] => [
     `event ${n} deleted`,
-    (db) => db.exec(`DELETE FROM auditevent WHERE id = '${id(n)}'`),
+    (db) => db.exec(`DELETE FROM auditevent WHERE id = stored('${id(n)}')`),
     `missing auditevent acme/${id(n)}`,
   ]),
-  spoil(11, `source = replace(source, 'db-', 'dc-')`),
+  spoil(11, `source = '{"resource":"other"}'`),
   spoil(12, `source = ''`),
-  spoil(13, `f_resourceName = 'other'`),
+  spoil(13, `f_resourceName = number('other')`),
   spoil(14, `f_eventTime = NULL`),
   spoil(15, `hash = 'forged'`),
   spoil(16, 'time = time + 1'),
@@ -60,8 +60,8 @@ const FAULTS: readonly [string, (db: DatabaseSync) => void, string][] = [
   spoil(19, `"offset" = 3, ordinal = 9`),
   spoil(20, `"offset" = 600, ordinal = 9`),
   spoil(21, `"offset" = 1000000`),
-  spoil(22, `shard = 'control/0', "offset" = 2, ordinal = 9`),
-  spoil(23, `shard = 'audit/77'`),
+  spoil(22, `shard = number('control/0'), "offset" = 2, ordinal = 9`),
+  spoil(23, `shard = number('audit/77')`),
   ['a forged event', (db) => insert(db, id(30), 'forged', 'audit/0', 30), 'extra auditevent acme/forged'],
   [
     'an event beyond the log',
@@ -73,27 +73,27 @@ const FAULTS: readonly [string, (db: DatabaseSync) => void, string][] = [
   ['a forged change', (db) => insert(db, id(30), 'svc', 'control/0', 1), 'extra auditevent acme/svc'],
   [
     'a change deleted',
-    (db) => db.exec(`DELETE FROM auditevent WHERE id = 'web-set-2'`),
+    (db) => db.exec(`DELETE FROM auditevent WHERE id = stored('web-set-2')`),
     'missing auditevent acme/web-set-2',
   ],
   ['a view altered', (db) => db.exec(`UPDATE org SET source = '{}'`), 'altered org acme/acme'],
-  ['a view deleted', (db) => db.exec(`DELETE FROM auditctx WHERE id = 'web'`), 'missing auditctx acme/web'],
+  ['a view deleted', (db) => db.exec(`DELETE FROM auditctx WHERE id = stored('web')`), 'missing auditctx acme/web'],
   [
     'a view of the past',
-    (db) => db.exec(`UPDATE auditctx SET "offset" = 2 WHERE id = 'app'`),
+    (db) => db.exec(`UPDATE auditctx SET "offset" = 2 WHERE id = stored('app')`),
     'altered auditctx acme/app',
   ],
   [
     'a view of nothing',
     (db) =>
       db.exec(`INSERT INTO org (org, id, shard, "offset", ordinal, time, source, crc)
-        VALUES ('ghost', 'ghost', 'audit/0', 40, 0, 0, '{}', 0)`),
+        VALUES (number('ghost'), 'ghost', number('audit/0'), 40, 0, 0, '{}', 0)`),
     'extra org ghost/ghost',
   ],
 ];
 
 function spoil(n: number, change: string, problem = 'altered'): (typeof FAULTS)[number] {
-  const work = (db: DatabaseSync) => db.exec(`UPDATE auditevent SET ${change} WHERE id = '${id(n)}'`);
+  const work = (db: DatabaseSync) => db.exec(`UPDATE auditevent SET ${change} WHERE id = stored('${id(n)}')`);
   return [`event ${n}: ${change}`, work, `${problem} auditevent acme/${id(n)}`];
 }
 
@@ -158,7 +158,7 @@ describe('a reconciliation', () => {
   });
 
   it('tells the place in the log', async () => {
-    await store.tamper((db) => db.exec(`DELETE FROM auditevent WHERE id = '${id(100)}'`));
+    await store.tamper((db) => db.exec(`DELETE FROM auditevent WHERE id = stored('${id(100)}')`));
     expect((await run()).items).toEqual([
       {
         problem: 'missing',
@@ -172,7 +172,7 @@ describe('a reconciliation', () => {
 
   it('serves again what it repaired', async () => {
     const before = await store.model.get('auditevent', 'acme', id(100));
-    await store.tamper((db) => db.exec(`DELETE FROM auditevent WHERE id = '${id(100)}'`));
+    await store.tamper((db) => db.exec(`DELETE FROM auditevent WHERE id = stored('${id(100)}')`));
     expect(await store.model.get('auditevent', 'acme', id(100))).toBeUndefined();
     await run({ repair: true });
     expect(await store.model.get('auditevent', 'acme', id(100))).toEqual(before);
@@ -188,7 +188,7 @@ describe('a reconciliation', () => {
     [{ topic: 'control', from: 1 }, []],
   ] as const)('looks only at %j', async (options, expected) => {
     await store.tamper((db) => {
-      db.exec(`DELETE FROM auditevent WHERE id IN ('${id(50)}', '${id(150)}')`);
+      db.exec(`DELETE FROM auditevent WHERE id IN (stored('${id(50)}'), stored('${id(150)}'))`);
       db.exec(`UPDATE org SET source = '{}'`);
     });
     expect(named(await run(options))).toEqual([...expected].sort());
@@ -201,7 +201,7 @@ describe('a reconciliation', () => {
     for (const from of repetitions) expect(named(await run({ topic: 'audit', from }))).toEqual([]);
 
     // Not even when the first is gone: that is a fault of another range.
-    await store.tamper((db) => db.exec(`DELETE FROM auditevent WHERE id = 'keyed-1'`));
+    await store.tamper((db) => db.exec(`DELETE FROM auditevent WHERE id = stored('keyed-1')`));
     for (const from of repetitions) expect(named(await run({ topic: 'audit', from, repair: true }))).toEqual([]);
     expect(named(await run({ topic: 'audit', ...(first && { from: first }) }))).toEqual([
       'missing auditevent acme/keyed-1',
@@ -230,7 +230,7 @@ describe('a reconciliation', () => {
   });
 
   it('leaves the newer of two states, though it came while the older was written anew', async () => {
-    await store.tamper((db) => db.exec(`UPDATE auditctx SET source = '{}' WHERE id = 'app'`));
+    await store.tamper((db) => db.exec(`UPDATE auditctx SET source = '{}' WHERE id = stored('app')`));
     let version = 10;
     const overwrite = store.model.overwrite.bind(store.model);
     store.model.overwrite = async (write) => {
@@ -305,7 +305,7 @@ describe('a reconciliation beside retention', () => {
     limitAt(13 * DAY);
     await at(15, 'a');
     expect(named(await run())).toEqual([]);
-    await store.tamper((db) => db.exec(`DELETE FROM auditevent WHERE id = 'key-a'`));
+    await store.tamper((db) => db.exec(`DELETE FROM auditevent WHERE id = stored('key-a')`));
     expect(named(await run({ repair: true }))).toEqual(['missing auditevent acme/key-a']);
     expect((await store.model.get('auditevent', 'acme', 'key-a'))?.place.time).toBe(15 * DAY);
   });

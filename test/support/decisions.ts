@@ -10,6 +10,7 @@ import {
   decideSetRetention as decideSettings,
   type SetRetention as SetSettings,
 } from '../../src/model/auditctx.js';
+import type { Identity, Precondition } from '../../src/model/change.js';
 import type {
   ControlEvent,
   DomainDocument,
@@ -17,7 +18,6 @@ import type {
   PolicyDocument,
   Read,
 } from '../../src/model/control-events.js';
-import type { Identity, Precondition } from '../../src/model/precondition.js';
 import type { Occasion } from '../../src/model/resource.js';
 import { resourceAt } from '../../src/model/resource-at.js';
 import {

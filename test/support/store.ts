@@ -22,6 +22,7 @@ import { EmbeddedReadModel } from '../../src/read-model/embedded/read-model.js';
 import type { ReadModel } from '../../src/read-model/read-model.js';
 import { SetRetention } from '../contract/read-model.harness.js';
 import { PATIENCE } from './patience.js';
+import { addFunctions } from './stored-sql.js';
 
 const AT = '2026-01-02T03:04:05.678Z';
 const BY = { name: 'root', requestId: 'request-1', remoteIp: '192.0.2.1' };
@@ -172,6 +173,7 @@ export class EmbeddedTestStore extends TestStore {
     await this.halt();
     await this.model.close();
     const db = new DatabaseSync(join(this.folder, 'read-model.db'));
+    addFunctions(db);
     try {
       work(db);
     } finally {
@@ -195,7 +197,7 @@ export class EmbeddedTestStore extends TestStore {
 }
 
 function openModel(folder: string, log: EmbeddedEventLog, retention: SetRetention): Promise<EmbeddedReadModel> {
-  return EmbeddedReadModel.open({ file: join(folder, 'read-model.db'), logId: log.id, retention });
+  return EmbeddedReadModel.open({ file: join(folder, 'read-model.db'), logId: log.id, records: log, retention });
 }
 
 /** Counts the turns of the event loop. */

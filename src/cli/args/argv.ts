@@ -1,3 +1,4 @@
+import { parseArgs } from 'node:util';
 import { UsageError } from '../output/failures.js';
 
 export interface OptionSpec {
@@ -20,14 +21,77 @@ export interface Arguments {
 }
 
 const HELP: OptionSpec = { names: ['-h', '--help'], takesValue: false };
-const BOOLEANS: Readonly<Record<string, boolean>> = { true: true, yes: true, false: false, no: false };
+const BOOLEANS: ReadonlyMap<string, boolean> = new Map([
+  ['true', true],
+  ['yes', true],
+  ['false', false],
+  ['no', false],
+]);
 
 /**
  * Reads a command line by the options it may hold, in every spelling that people type: `--max -1`, `--max=-1`,
- * `-ojson`, `--color=false`, `--color false`, `--no-color`, `-kd`. After `--` all is words.
+ * `-ojson`, `-o=json`, `--color=false`, `--color false`, `--no-color`, `-kd`. After `--` everything is a word. Throws
+ * `UsageError` for an option without its value, and for a switch that is neither on nor off.
  */
 export function readArguments(argv: readonly string[], specs: readonly OptionSpec[]): Arguments {
-  return new Reader(argv, [...specs, HELP]).read();
+  const all = [...specs, HELP];
+  const find = (name: string) => all.find(({ names }) => names.includes(name));
+  const read: Arguments = { options: [], words: [] };
+  const { tokens } = parseArgs({ args: [...argv], options: optionsOf(all), strict: false, tokens: true });
+  for (let token = tokens.shift(); token; token = tokens.shift()) {
+    if (token.kind === 'positional') read.words.push(token.value);
+    if (token.kind !== 'option') continue;
+    const { rawName: typed, index, value, inlineValue } = token;
+    const spec = find(typed);
+    const negated = value === undefined ? find(typed.replace(/^--no-/, '--')) : undefined;
+    if (spec?.takesValue) {
+      // `-1` and `-` are values; one that looks like an option needs the form `--name=value`.
+      if (value === undefined || (!inlineValue && (value.startsWith('--') || find(value))))
+        throw new UsageError(`${typed} needs a value`);
+      const isShort = inlineValue && !typed.startsWith('--');
+      read.options.push({ name: longest(spec), value: isShort ? value.replace(/^=/, '') : value, known: true });
+    } else if (spec) {
+      const [, bound = value] = /^-[^-]=(.*)$/s.exec(argv[index] ?? '') ?? [];
+      // The letters of `-k=true` are no options.
+      while (bound !== undefined && tokens[0]?.index === index) tokens.shift();
+      read.options.push({ name: longest(spec), value: isOn(typed, bound ?? wordAfter(tokens)), known: true });
+    } else if (negated && !negated.takesValue) {
+      read.options.push({ name: longest(negated), value: false, known: true });
+    } else {
+      const name = typed.startsWith('--') ? typed : (argv[index] ?? typed);
+      read.options.push({ name, value: value ?? true, known: false });
+    }
+  }
+  return read;
+}
+
+type Token = { readonly index: number } & (
+  | { readonly kind: 'positional'; readonly value: string }
+  | { readonly kind: 'option' | 'option-terminator' }
+);
+
+/** Each spelling as an option of its own: Node knows one long and one short name of an option. */
+function optionsOf(specs: readonly OptionSpec[]): Record<string, { type: 'string' | 'boolean'; short?: string }> {
+  const spellings = specs.flatMap(({ names, takesValue }) =>
+    names.map((name) => ({ bare: name.replace(/^--?/, ''), type: takesValue ? 'string' : 'boolean' }) as const),
+  );
+  return Object.fromEntries(
+    spellings.map(({ bare, type }) => [bare, bare.length === 1 ? { type, short: bare } : { type }]),
+  );
+}
+
+/** The next word if it is the value of a switch. */
+function wordAfter(tokens: Token[]): string {
+  const [next] = tokens;
+  if (next?.kind !== 'positional' || !['true', 'false'].includes(next.value)) return 'true';
+  tokens.shift();
+  return next.value;
+}
+
+function isOn(typed: string, value: string): boolean {
+  const on = BOOLEANS.get(value);
+  if (on === undefined) throw new UsageError(`${typed} is either true or false, not \`${value}\``);
+  return on;
 }
 
 /** The same arguments in the one spelling that Clipanion always understands. */
@@ -37,94 +101,6 @@ export function canonical({ options, words }: Arguments, path: readonly string[]
     return value ? name : `--no-${name.slice(2)}`;
   });
   return [...path, ...spelled, '--', ...words.slice(path.length)];
-}
-
-class Reader {
-  readonly #options: GivenOption[] = [];
-  readonly #words: string[] = [];
-  #at = 0;
-
-  constructor(
-    readonly argv: readonly string[],
-    readonly specs: readonly OptionSpec[],
-  ) {}
-
-  read(): Arguments {
-    while (this.#at < this.argv.length) {
-      const token = this.argv[this.#at++] as string;
-      if (token === '--') {
-        this.#words.push(...this.argv.slice(this.#at));
-        break;
-      }
-      if (token === '-' || !token.startsWith('-')) this.#words.push(token);
-      else if (token.startsWith('--')) this.#long(token);
-      else this.#short(token);
-    }
-    return { options: this.#options, words: this.#words };
-  }
-
-  #find(name: string): OptionSpec | undefined {
-    return this.specs.find(({ names }) => names.includes(name));
-  }
-
-  #long(token: string): void {
-    const equals = token.indexOf('=');
-    const name = equals < 0 ? token : token.slice(0, equals);
-    const bound = equals < 0 ? undefined : token.slice(equals + 1);
-    const spec = this.#find(name);
-    if (spec) return this.#add(spec, name, bound);
-    const negated = name.startsWith('--no-') ? this.#find(`--${name.slice(5)}`) : undefined;
-    if (!negated || negated.takesValue || bound !== undefined) {
-      this.#options.push({ name, value: bound ?? true, known: false });
-      return;
-    }
-    this.#options.push({ name: longest(negated), value: false, known: true });
-  }
-
-  /** `-k`, `-kd`, `-o json`, `-o=json`, `-ojson`. */
-  #short(token: string): void {
-    for (let i = 1; i < token.length; i++) {
-      const name = `-${token[i]}`;
-      const spec = this.#find(name);
-      if (!spec) {
-        this.#options.push({ name: i === 1 ? token : name, value: true, known: false });
-        return;
-      }
-      const rest = token.slice(i + 1);
-      if (spec.takesValue || rest.startsWith('=')) {
-        this.#add(spec, name, rest === '' ? undefined : rest.replace(/^=/, ''));
-        return;
-      }
-      this.#add(spec, name, undefined);
-    }
-  }
-
-  #add(spec: OptionSpec, typed: string, bound: string | undefined): void {
-    const value = spec.takesValue ? (bound ?? this.#following(typed)) : this.#switch(typed, bound);
-    this.#options.push({ name: longest(spec), value, known: true });
-  }
-
-  /** The next token is the value, even `-1` or `-`; a value that looks like an option needs the form `--name=value`. */
-  #following(typed: string): string {
-    const next = this.argv[this.#at];
-    if (next === undefined || next.startsWith('--') || (next.startsWith('-') && this.#find(next))) {
-      throw new UsageError(`${typed} needs a value`);
-    }
-    this.#at++;
-    return next;
-  }
-
-  #switch(typed: string, bound: string | undefined): boolean {
-    const next = this.argv[this.#at];
-    if (bound === undefined) {
-      if (next !== 'true' && next !== 'false') return true;
-      this.#at++;
-      return next === 'true';
-    }
-    const value = Object.hasOwn(BOOLEANS, bound) ? BOOLEANS[bound] : undefined;
-    if (value === undefined) throw new UsageError(`${typed} is either true or false, not \`${bound}\``);
-    return value;
-  }
 }
 
 const longest = (spec: OptionSpec): string => spec.names.reduce((a, b) => (b.length > a.length ? b : a));

@@ -3,7 +3,7 @@ import { type FileHandle, rm, writeFile } from 'node:fs/promises';
 import type { IncomingMessage } from 'node:http';
 import { basename } from 'node:path';
 import { Option } from 'clipanion';
-import { ApiCommand } from '../command.js';
+import { ApiCommand, onlyIn } from '../command.js';
 import { CliError, EXIT } from '../output/failures.js';
 import { giveName, openNew, requireAbsent, writing } from '../output/new-file.js';
 
@@ -18,16 +18,13 @@ class Backup extends ApiCommand {
       'The copy holds all organizations and everything acknowledged before. The file gets its name only when it is whole and its SHA-256 is right; ' +
       'that is written to FILE.sha256, and to standard output. Existing files are never replaced. `control-service restore` puts the file into a data folder.',
     examples: [
-      ['Copy it', 'svc backup --to log-backup.db --token "$(cat data/root.key)"'],
+      ['Copy it', 'SVC_TOKEN="$(cat data/root.key)" svc backup --to log-backup.db'],
       ['Check a copy later', 'sha256sum --check log-backup.db.sha256'],
     ],
   });
 
   to = Option.String('--to', { description: 'file to write', required: true });
-  protected override readonly unavailable = {
-    formats: ['json', 'yaml', 'json-slim', 'yaml-slim', 'tf', 'crd', 'names'] as const,
-    subject: 'a backup',
-  };
+  protected override readonly unavailable = onlyIn(['text'], 'a backup');
 
   protected async run(): Promise<void> {
     const client = await this.authorized();

@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs';
 import type { CommandClass } from 'clipanion';
-import { SvcCommand, type SvcContext } from '../command.js';
+import { onlyIn, SvcCommand, type SvcContext } from '../command.js';
 
 /** `svc completion <shell>`: prints the script that makes the shell complete `svc`. */
 function completionCommand(shell: string, { now, always }: { now: string; always: string }): CommandClass<SvcContext> {
@@ -17,10 +17,7 @@ function completionCommand(shell: string, { now, always }: { now: string; always
       ],
     });
 
-    protected override readonly unavailable = {
-      formats: ['json', 'yaml', 'json-slim', 'yaml-slim', 'tf', 'crd', 'names'] as const,
-      subject: 'a script',
-    };
+    protected override readonly unavailable = onlyIn(['text'], 'a script');
 
     async execute(): Promise<void> {
       void this.format;

@@ -16,7 +16,7 @@ class DeadLetterList extends ApiCommand {
     details:
       'A dead letter is named by the position of its record in the log. `replayed` says whether the record was appended to its topic again.',
     examples: [
-      ['What is open', 'svc dead-letter list --open --token "$(cat data/root.key)"'],
+      ['What is open', 'SVC_TOKEN="$(cat data/root.key)" svc dead-letter list --open'],
       ['All of them with their bytes in base64, as JSON', 'svc dead-letter list --raw --max 0 -o json'],
     ],
   });
@@ -68,7 +68,7 @@ class DeadLetterReplay extends ApiCommand {
       'The projection reads them by the rules of the program that runs now. A record that still cannot be indexed becomes a dead letter of its new position; ' +
       'an event that already exists stays unchanged.',
     examples: [
-      ['All that is open, after an upgrade', 'svc dead-letter replay --all --token "$(cat data/root.key)"'],
+      ['All that is open, after an upgrade', 'SVC_TOKEN="$(cat data/root.key)" svc dead-letter replay --all'],
       ['One letter', 'svc dead-letter replay audit/0/4711'],
       ['One that was replayed before', 'svc dead-letter replay audit/0/4711 --force'],
     ],

@@ -6,7 +6,7 @@ import { printLines } from '../output/document.js';
 import { UsageError } from '../output/failures.js';
 import { showResourceAs } from '../output/resources.js';
 import { textOf } from '../output/values.js';
-import { DeleteCommand } from './resource/delete.js';
+import { DeleteCommand } from './resource/change.js';
 import { get } from './resource/read.js';
 
 const INVITATION = kindOf('invitation');

@@ -1,5 +1,5 @@
 import { Option } from 'clipanion';
-import { SvcCommand } from '../command.js';
+import { onlyIn, SvcCommand } from '../command.js';
 import { UsageError } from '../output/failures.js';
 import { checkEndpoint, checkToken } from '../profile/settings.js';
 import { checkProfileName, ProfileStore } from '../profile/store.js';
@@ -23,10 +23,7 @@ class Login extends SvcCommand {
   endpoint = Option.String('--endpoint', { description: 'API address to store with the key' });
   auditEndpoint = Option.String('--audit-endpoint', { description: 'audit address, if it differs' });
 
-  protected override readonly unavailable = {
-    formats: ['json', 'yaml', 'json-slim', 'yaml-slim', 'tf', 'crd'] as const,
-    subject: 'login',
-  };
+  protected override readonly unavailable = onlyIn(['text', 'names'], 'login');
 
   async execute(): Promise<void> {
     void this.format;

@@ -81,7 +81,7 @@ class Rebuild extends TaskCommand {
       'Reads and writes go on meanwhile. When the new read model is complete it replaces the old one at once. The report says how ' +
       'the old one differed from the log: missing, altered or extra. The rebuild runs in the process that answers; interrupting the command does not end it.',
     examples: [
-      ['Rebuild, and wait for the end', 'svc rebuild --token "$(cat data/root.key)"'],
+      ['Rebuild, and wait for the end', 'SVC_TOKEN="$(cat data/root.key)" svc rebuild'],
       ['Start it, and read its state later', 'svc rebuild --no-wait -o json'],
     ],
   });
@@ -108,7 +108,7 @@ class Reconcile extends TaskCommand {
       'Shows what is missing, altered, extra (not in the log) or misplaced (where reads do not look for it). The exit code is 1 ' +
       'when differences are left that were not repaired. Reads and writes go on meanwhile; what they change is not taken for a difference.',
     examples: [
-      ['Compare everything', 'svc reconcile --token "$(cat data/root.key)"'],
+      ['Compare everything', 'SVC_TOKEN="$(cat data/root.key)" svc reconcile'],
       ['Repair what differs', 'svc reconcile --repair'],
       ['A part of the log, as JSON', 'svc reconcile --topic audit --partition 0 --from 0 --to 100000 -o json'],
     ],

@@ -47,7 +47,7 @@ class OrgCreate extends OrgCommand {
     description: 'create an organization; the token is the root key of the service',
     details: 'The answer holds the first key of the organization. It is shown only once: store it with `svc login`.',
     examples: [
-      ['Create an organization', 'svc org create --name acme --token "$CONTROL_ROOT_KEY"'],
+      ['Create an organization', 'SVC_TOKEN="$CONTROL_ROOT_KEY" svc org create --name acme'],
       ['Create one and log in with its key', 'svc org create --name acme -o json | jq -r .key | svc login --org acme'],
     ],
   });
@@ -91,7 +91,7 @@ class OrgRecover extends OrgCommand {
   static override usage = ApiCommand.Usage({
     description: 'issue a new key for an organization that lost its last; needs the root key',
     details: 'The key is one of the service account `admin`. It is shown only once: store it with `svc login`.',
-    examples: [['A new key', 'svc org recover acme --token "$CONTROL_ROOT_KEY"']],
+    examples: [['A new key', 'SVC_TOKEN="$CONTROL_ROOT_KEY" svc org recover acme']],
   });
 
   ref = Option.String({ name: 'ref', required: false });

@@ -1,8 +1,8 @@
 import { Option } from 'clipanion';
 import { SvcCommand, undeclared } from '../command.js';
 import { showAnswer } from '../output/document.js';
+import { abbreviate } from '../output/escape.js';
 import { CliError, EXIT } from '../output/failures.js';
-import { abbreviate } from '../output/mask.js';
 import { checkEndpoint, checkToken } from '../profile/settings.js';
 import { checkProfileName, existing, type Profile, ProfileStore, type Profiles } from '../profile/store.js';
 

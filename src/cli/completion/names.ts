@@ -3,7 +3,7 @@ import type { Kind } from '../../contract/kinds.js';
 import type { GivenOption } from '../args/argv.js';
 import { resolveSettings } from '../profile/settings.js';
 import { ProfileStore } from '../profile/store.js';
-import type { Candidate } from './line.js';
+import type { Candidate } from './complete.js';
 
 /** How long a user waits for names at a prompt. */
 const PATIENCE_MS = 1_000;

@@ -1,5 +1,5 @@
 import type { Definition } from 'clipanion';
-import { COMMON } from '../args/shape.js';
+import { COMMON } from '../args/usage.js';
 import type { Family } from '../commands/families.js';
 import type { Terminal } from '../terminal.js';
 import { EXIT } from './failures.js';

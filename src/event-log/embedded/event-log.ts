@@ -2,8 +2,7 @@ import type { DatabaseSync } from 'node:sqlite';
 import { ControlError } from '../../contract/errors.js';
 import { type Clock, systemClock } from '../../platform/clock.js';
 import { openExclusive, unusable } from '../../platform/sqlite.js';
-import { together } from '../../platform/together.js';
-import { turnOfTheLoop } from '../../platform/waiting.js';
+import { together, turnOfTheLoop } from '../../platform/waiting.js';
 import {
   type Backup,
   type Batch,

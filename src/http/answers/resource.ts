@@ -1,7 +1,9 @@
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import type { Changed } from '../../commands/control-changes.js';
+import type { IssuedKey } from '../../commands/key.js';
+import { parseLink } from '../../contract/links.js';
 import type { Read } from '../../model/control-events.js';
-import { type View, type ViewKind, viewOf } from '../../model/views.js';
+import { keyViewOf, type View, type ViewKind, viewOf } from '../../model/views.js';
 import type { ResourcePage } from '../../queries/resource-list.js';
 import { entityTag } from '../requests/preconditions.js';
 import { sendJsonTexts } from '../server/streamed.js';
@@ -71,4 +73,14 @@ export function sendJson(reply: FastifyReply, text: string): void {
 function hrefOf({ links }: View): string {
   const [self] = links as readonly { readonly href: string }[];
   return self?.href ?? '';
+}
+
+/** 201 when reads show the key; 202 when it is issued, and works, but the wait for the views ran out. */
+export function sendIssuedKey(reply: FastifyReply, { state, searchable, key }: IssuedKey): void {
+  const links = [{ rel: parseLink(state.principal)?.kind, href: state.principal }];
+  reply
+    .code(searchable ? 201 : 202)
+    .header('location', state.principal)
+    .header('cache-control', 'no-store');
+  sendJson(reply, JSON.stringify({ kind: 'key', ...keyViewOf(state), links, key }));
 }

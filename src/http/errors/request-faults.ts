@@ -3,8 +3,7 @@ import type { FastifyRequest } from 'fastify';
 import { ControlError, type FieldFault, validationFailed } from '../../contract/errors.js';
 import { LIMITS } from '../../contract/limits.js';
 import { CONTEXT_NAME_PATTERN, SERVICE_CONTEXT } from '../../model/audit-event.js';
-import { characters } from '../../platform/characters.js';
-import { escapePointer } from '../../platform/json-pointer.js';
+import { characters, escapePointer } from '../../platform/text.js';
 import { exactNumbers, type JsonDocument } from '../json/parse.js';
 
 /** Checks query parameters against their shape: `?name` in place of a JSON pointer. Throws `validation_failed`. */
@@ -81,12 +80,23 @@ export function checkContextName(name: string): void {
   }
 }
 
-/** As `checkContextName`; throws `forbidden` for the service's own. */
+/** As `checkContextName`; throws `forbidden` for the service's own, and for names that read like it. */
 export function checkContext(name: string): void {
   checkContextName(name);
   if (name === SERVICE_CONTEXT) {
     throw new ControlError('forbidden', `the context ${SERVICE_CONTEXT} can be written only by the service`);
   }
+  if (isLikeServiceContext(name)) throw likeServiceContext(name);
+}
+
+/** Whether people could take it for the service's own context. Events may be recorded under such a name from earlier. */
+export function isLikeServiceContext(name: string): boolean {
+  return name !== SERVICE_CONTEXT && name.toLowerCase() === SERVICE_CONTEXT;
+}
+
+export function likeServiceContext(name: string): ControlError {
+  const reason = `reads like ${SERVICE_CONTEXT}, which only the service writes; use another name`;
+  return new ControlError('forbidden', `the context ${name} ${reason}`);
 }
 
 /** The `Idempotency-Key` header, or undefined. Throws `validation_failed`. */

@@ -2,7 +2,7 @@ import { isUtf8 } from 'node:buffer';
 import { ControlError, validationFailed } from '../../contract/errors.js';
 import { COLON, COMMA, END, JsonTokens, OPEN_ARRAY, OPEN_OBJECT, QUOTE, WORD } from '../../contract/json-tokens.js';
 import { LIMITS } from '../../contract/limits.js';
-import { escapePointer } from '../../platform/json-pointer.js';
+import { escapePointer } from '../../platform/text.js';
 import type { Verbatim } from '../../platform/verbatim-json.js';
 import { isLongNumber, withExactNumbers } from './numbers.js';
 

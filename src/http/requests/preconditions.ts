@@ -1,8 +1,7 @@
 import type { FastifyRequest } from 'fastify';
 import { validationFailed } from '../../contract/errors.js';
-import type { Change } from '../../model/change.js';
-import { isObject, type Json } from '../../model/merge-patch.js';
-import type { Precondition } from '../../model/precondition.js';
+import type { Change, Precondition } from '../../model/change.js';
+import { isObject, type Json } from '../../model/json.js';
 import { checkBody, checkQuery, noParameters } from '../errors/request-faults.js';
 
 /** What `If-Match` (RFC 9110 section 13.1.1) asks for: one entity tag as the service gives them, or `*`. Throws `validation_failed`. */

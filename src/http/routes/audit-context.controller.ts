@@ -2,14 +2,20 @@ import { Controller, Get, Put, Req, Res } from '@nestjs/common';
 import { CommandBus, QueryBus } from '@nestjs/cqrs';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { EditAuditContext } from '../../commands/auditctx-edit.js';
+import { ControlError } from '../../contract/errors.js';
 import { SERVICE_CONTEXT } from '../../model/audit-event.js';
 import { DENIED_RETENTION_DAYS } from '../../model/auditctx.js';
-import { GetAuditContext } from '../../queries/auditctx-get.js';
-import { type AuditContext, ListAuditContexts } from '../../queries/auditctx-list.js';
+import { type AuditContext, GetAuditContext, ListAuditContexts } from '../../queries/auditctx.js';
 import { Guarded, onOne, onSome } from '../access.js';
 import { Documented } from '../answers/documented.js';
 import { authorityOf, callerOf } from '../caller.js';
-import { checkContextName, checkQuery, noParameters } from '../errors/request-faults.js';
+import {
+  checkContextName,
+  checkQuery,
+  isLikeServiceContext,
+  likeServiceContext,
+  noParameters,
+} from '../errors/request-faults.js';
 import { changeOf, entityTag } from '../requests/preconditions.js';
 
 const CONTEXT_PATH = { org: 'name of the organization', contextName: 'name of the audit context' };
@@ -73,11 +79,21 @@ export class AuditContextController {
   async put(@Req() request: FastifyRequest, @Res() reply: FastifyReply): Promise<void> {
     const { org, contextName: name } = request.params as ContextPath;
     checkContextName(name);
+    if (isLikeServiceContext(name)) await this.requireThere(org, name);
     const change = changeOf(request, 'replace');
     const command = new EditAuditContext(org, name, change, callerOf(request), authorityOf(request));
     const searchable = await this.commands.execute(command);
     reply.code(searchable ? 200 : 202);
     sendContext(reply, org, await this.queries.execute(new GetAuditContext(org, name)));
+  }
+
+  /** One that has events from earlier keeps its settings; none is made. */
+  private async requireThere(org: string, name: string): Promise<void> {
+    try {
+      await this.queries.execute(new GetAuditContext(org, name));
+    } catch (error) {
+      throw error instanceof ControlError && error.code === 'not_found' ? likeServiceContext(name) : error;
+    }
   }
 }
 

@@ -14,7 +14,7 @@ import { Documented } from '../answers/documented.js';
 import { callerOf } from '../caller.js';
 import { checkQuery } from '../errors/request-faults.js';
 import { Readiness } from '../readiness.js';
-import { eventTimes } from '../requests/event-times.js';
+import { eventTimes } from '../requests/query.js';
 import { pieces, sendStreamed } from '../server/streamed.js';
 
 const filterFaults = compileShape(AuditFilterDto);

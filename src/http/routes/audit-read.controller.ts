@@ -11,7 +11,7 @@ import { Guarded, onSome } from '../access.js';
 import { Documented } from '../answers/documented.js';
 import { eventEnvelope, eventsEnvelope, type Link } from '../answers/envelope.js';
 import { checkQuery, noParameters } from '../errors/request-faults.js';
-import { eventTimes } from '../requests/event-times.js';
+import { eventTimes } from '../requests/query.js';
 import { sendJsonTexts } from '../server/streamed.js';
 
 const ORG = 'name of the organization';

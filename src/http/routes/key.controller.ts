@@ -12,9 +12,8 @@ import { compileShape } from '../../shapes/compiled.js';
 import { AddKeyDto, RemoveKeyDto } from '../../shapes/key.js';
 import { Guarded, type Needed, onOne, onSelfOr } from '../access.js';
 import { Documented } from '../answers/documented.js';
-import { sendList } from '../answers/resource.js';
+import { sendIssuedKey, sendList } from '../answers/resource.js';
 import { checkBody, checkQuery, noParameters } from '../errors/request-faults.js';
-import { sendIssuedKey } from '../issued-key.js';
 import { CHANGE_ERRORS, changeRequest, type RefPath, refPathOf } from '../resources.js';
 import { RouteOfEachKind } from './each-kind.js';
 

@@ -1,13 +1,13 @@
 import { Controller, Get, Post, Req, Res } from '@nestjs/common';
 import { CommandBus, QueryBus } from '@nestjs/cqrs';
 import type { FastifyReply, FastifyRequest } from 'fastify';
-import { CreateOrg } from '../../commands/org-create.js';
-import { RecoverOrg } from '../../commands/org-recover.js';
+import { CreateOrg, RecoverOrg } from '../../commands/org.js';
 import { GetOrg } from '../../queries/org-get.js';
 import { compileShape } from '../../shapes/compiled.js';
 import { CreateOrgDto } from '../../shapes/org.js';
 import { Guarded } from '../access.js';
 import { Documented } from '../answers/documented.js';
+import { sendIssuedKey } from '../answers/resource.js';
 import { callerOf } from '../caller.js';
 import {
   checkBody,
@@ -17,7 +17,6 @@ import {
   noMembers,
   noParameters,
 } from '../errors/request-faults.js';
-import { sendIssuedKey } from '../issued-key.js';
 import { changeRequest } from '../resources.js';
 
 const bodyFaults = compileShape(CreateOrgDto);

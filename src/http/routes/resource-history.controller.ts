@@ -12,7 +12,7 @@ import { Guarded, onOne } from '../access.js';
 import { Documented } from '../answers/documented.js';
 import { eventsEnvelope, type Link } from '../answers/envelope.js';
 import { checkQuery } from '../errors/request-faults.js';
-import { eventTimes } from '../requests/event-times.js';
+import { eventTimes } from '../requests/query.js';
 import { ORG_PATH, type RefPath } from '../resources.js';
 import { sendJsonTexts } from '../server/streamed.js';
 import { RouteOfEachKind } from './each-kind.js';

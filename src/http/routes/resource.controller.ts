@@ -6,7 +6,7 @@ import type { Operation } from '../../contract/kinds.js';
 import { ControlState } from '../../control/state.js';
 import type { ShapedKind } from '../../kinds/shaped-kind.js';
 import type { Change } from '../../model/change.js';
-import type { Json } from '../../model/merge-patch.js';
+import type { Json } from '../../model/json.js';
 import type { ViewKind } from '../../model/views.js';
 import { ResourceListDto } from '../../shapes/resource.js';
 import { Guarded, onAll, onOne, onSome } from '../access.js';

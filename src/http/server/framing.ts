@@ -7,12 +7,14 @@ import { ControlError, validationFailed } from '../../contract/errors.js';
  */
 export function ambiguousFraming({ raw }: FastifyRequest): ControlError | undefined {
   const { rawHeaders, httpVersion, headers } = raw;
-  let hosts = 0;
+  let [hosts, keys] = [0, 0];
   for (let at = 0; at < rawHeaders.length; at += 2) {
     const name = rawHeaders[at];
     if (name?.length === 4 && name.toLowerCase() === 'host') hosts += 1;
+    if (name?.length === 13 && name.toLowerCase() === 'authorization') keys += 1;
   }
   if (hosts > 1) return fault('host', 'was sent more than once; send it once');
+  if (keys > 1) return fault('authorization', 'was sent more than once; send one key');
   if (httpVersion === '1.0') {
     if (headers['transfer-encoding'] === undefined) return undefined;
     return fault('transfer-encoding', 'is not allowed in HTTP/1.0; send Content-Length, or use HTTP/1.1');

@@ -3,7 +3,7 @@ import type { Server } from 'node:http';
 import { Server as SecureServer } from 'node:https';
 import type { SecureContextOptions, TlsOptions } from 'node:tls';
 import type { Logger } from 'pino';
-import { type TlsConfig, tlsFault } from '../../platform/config/tls.js';
+import { type TlsConfig, tlsFault } from '../../platform/config/config.js';
 
 const RELOAD_MS = 5_000;
 const HANDSHAKE_MS = 5_000;

@@ -1,11 +1,10 @@
 import { readFileSync } from 'node:fs';
 import { isIP } from 'node:net';
-import type { MailLimits, Quotas } from '../../contract/limits.js';
+import { createSecureContext } from 'node:tls';
+import { type MailLimits, QUOTA_KINDS, QUOTAS, type Quotas } from '../../contract/limits.js';
 import { Env } from '../env.js';
 import { LEAST_SECRET_BITS, MAKE_A_SECRET, secretBits } from '../secret-strength.js';
 import { type ClusterConfig, readClusterConfig } from './cluster.js';
-import { readQuotas } from './quotas.js';
-import { readTls, type TlsConfig } from './tls.js';
 
 export interface Config {
   readonly host: string;
@@ -55,6 +54,14 @@ export interface SmtpConfig {
   readonly secure: boolean;
   readonly auth: { readonly user: string; readonly pass: string } | undefined;
   readonly from: { readonly name: string; readonly address: string };
+}
+
+export interface TlsConfig {
+  readonly certFile: string;
+  readonly keyFile: string;
+  /** PEM, as the files had it at the start; the certificate may be followed by those of its issuers. */
+  readonly cert: string;
+  readonly key: string;
 }
 
 const STORES = ['embedded', 'cluster'] as const;
@@ -198,4 +205,40 @@ function isAddressRange(text: string): boolean {
 /** The version in the package's own description. */
 export function packageVersion(): string {
   return JSON.parse(readFileSync(new URL('../../../package.json', import.meta.url), 'utf8')).version;
+}
+
+/** Of resources of one kind. */
+const MOST_QUOTA = 10_000_000;
+
+function readQuotas(env: Env): Quotas {
+  const read = QUOTA_KINDS.map((kind) => {
+    const { setting, usual } = QUOTAS[kind];
+    return [kind, env.whole(setting, usual, 1, MOST_QUOTA)];
+  });
+  return Object.fromEntries(read) as Quotas;
+}
+
+/** Undefined without TLS. */
+function readTls(env: Env): TlsConfig | undefined {
+  const [certName, keyName] = ['CONTROL_TLS_CERT_FILE', 'CONTROL_TLS_KEY_FILE'];
+  const [certFile, keyFile] = [env.optional(certName), env.optional(keyName)];
+  if (certFile === undefined && keyFile === undefined) return undefined;
+  if (certFile === undefined) env.fault(certName, `must be set beside ${keyName}`);
+  if (keyFile === undefined) env.fault(keyName, `must be set beside ${certName}`);
+  const [cert, key] = [env.file(certName), env.file(keyName)];
+  if (certFile === undefined || keyFile === undefined || cert === undefined || key === undefined) return undefined;
+  const fault = tlsFault(cert, key);
+  if (fault !== undefined) env.fault(certName, fault);
+  return { certFile, keyFile, cert, key };
+}
+
+/** Why the two cannot be used together, or undefined. Names nothing of what is in them. */
+export function tlsFault(cert: string, key: string): string | undefined {
+  try {
+    createSecureContext({ cert, key });
+    return undefined;
+  } catch (error) {
+    const { code } = error as NodeJS.ErrnoException;
+    return `no certificate and private key in PEM, without a passphrase, that belong together (${code ?? 'unknown'})`;
+  }
 }

@@ -1,7 +1,7 @@
 import { RE2JSException, RE2Set } from 're2js';
 import type { FieldFault } from '../../contract/errors.js';
 import { LIMITS } from '../../contract/limits.js';
-import { characters } from '../characters.js';
+import { characters } from '../text.js';
 import { estimate } from './estimate.js';
 
 /** Of the program of one expression: whoever routes by it has to run it. */

@@ -1,3 +1,4 @@
+import { LIMITS } from '../../contract/limits.js';
 import { StoreUnusable } from '../../platform/store-unusable.js';
 import { canServe, KIND_NAMES, KINDS, KINDS_VERSION, type Kind, type KindName } from '../kinds.js';
 import { classFields } from '../retention.js';
@@ -25,7 +26,7 @@ export interface IndexSettings {
 }
 
 /** The last document of the deepest page by offset, and one more to know whether there is more. */
-const RESULT_WINDOW = 10_000 + 1_000 + 1;
+const RESULT_WINDOW = LIMITS.pagedEvents + LIMITS.page.most + 1;
 
 /**
  * Longer strings are stored, but not indexed: Elasticsearch refuses a document with a term of more than 32,766 bytes, which

@@ -1,7 +1,6 @@
 import type { Offsets, Topic } from '../../event-log/event-log.js';
 import type { Clock } from '../../platform/clock.js';
-import { coalesced } from '../../platform/coalesced.js';
-import { pause } from '../../platform/waiting.js';
+import { coalesced, pause } from '../../platform/waiting.js';
 import { GenerationLost, GenerationSealed } from '../read-model.js';
 import type { Version } from './bulk.js';
 import type { Catalog } from './catalog.js';

@@ -1,5 +1,5 @@
 import type { Offsets, Topic } from '../../event-log/event-log.js';
-import { coalesced } from '../../platform/coalesced.js';
+import { coalesced } from '../../platform/waiting.js';
 import { comparePositions, isBefore, type Point, type Position, partitionName, type Write } from '../document.js';
 import { KIND_NAMES } from '../kinds.js';
 import { GenerationLost } from '../read-model.js';

@@ -6,11 +6,12 @@ import { isEmpty, openExclusive, sqliteFault, syncFolder } from '../../platform/
 import { StoreUnusable } from '../../platform/store-unusable.js';
 import { partitionName } from '../document.js';
 import { KIND_NAMES, KINDS_VERSION, type KindName, kindOf } from '../kinds.js';
-import { classColumn } from './condition.js';
-import { column } from './row.js';
+import { classColumn, NUMBERS } from './condition.js';
+import { column, formOf } from './row.js';
+import { checksum } from './texts.js';
 
 /** Changes when the tables here or the kinds change; a file of another version is replaced. */
-const FORMAT_VERSION = `5.${KINDS_VERSION}`;
+const FORMAT_VERSION = `6.${KINDS_VERSION}`;
 
 /** "ctrm" */
 const APPLICATION = 0x6374726d;
@@ -48,22 +49,28 @@ function createSchema(db: DatabaseSync, logId: string, generation: number): void
     PRIMARY KEY (topic, partition)) WITHOUT ROWID, STRICT`);
   db.exec(`CREATE TABLE tally (kind TEXT NOT NULL, org TEXT NOT NULL, value TEXT NOT NULL, count INTEGER NOT NULL, crc INTEGER NOT NULL,
     PRIMARY KEY (kind, org, value)) WITHOUT ROWID, STRICT`);
+  db.exec('CREATE TABLE texts (id INTEGER PRIMARY KEY, text TEXT NOT NULL UNIQUE, crc INTEGER NOT NULL) STRICT');
+  const text = db.prepare('INSERT INTO texts (id, text, crc) VALUES (?, ?, ?)');
+  for (const [value, number] of NUMBERS) text.run(number, value, checksum(number, value));
   for (const kind of KIND_NAMES) createKind(db, kind);
   db.exec('COMMIT');
 }
 
 function createKind(db: DatabaseSync, name: KindName): void {
   const kind = kindOf(name);
+  const types = { plain: 'TEXT', text: 'INTEGER', identifier: 'ANY' } as const;
   const fields = Object.entries(kind.fields).map(
-    ([field, type]) => `${column(field)} ${type === 'time' ? 'INTEGER' : 'TEXT'},`,
+    ([field, type]) => `${column(field)} ${type === 'time' ? 'INTEGER' : types[formOf(name, field)]},`,
   );
-  db.exec(`CREATE TABLE "${name}" (org TEXT NOT NULL, id TEXT NOT NULL, shard TEXT NOT NULL, "offset" INTEGER NOT NULL,
+  db.exec(`CREATE TABLE "${name}" (org INTEGER NOT NULL, id ANY NOT NULL, shard INTEGER NOT NULL, "offset" INTEGER NOT NULL,
     ordinal INTEGER NOT NULL, time INTEGER NOT NULL, hash TEXT, deleted INTEGER NOT NULL DEFAULT 0, ${fields.join(' ')}
-    source TEXT NOT NULL, crc INTEGER NOT NULL, UNIQUE (org, id)) STRICT`);
-  const index = (suffix: string, columns: readonly string[]) =>
-    db.exec(`CREATE INDEX "${name}_${suffix}" ON "${name}" (${columns.join(', ')})`);
+    source TEXT, crc INTEGER NOT NULL, UNIQUE (org, id)) STRICT`);
+  const index = (suffix: string, columns: readonly string[], where = '') =>
+    db.exec(`CREATE INDEX "${name}_${suffix}" ON "${name}" (${columns.join(', ')}) ${where}`);
   index('sort', ['org', column(kind.sort), 'id']);
-  for (const field of kind.lists) index(field, ['org', column(field), column(kind.sort), 'id']);
+  for (const field of kind.lists) {
+    index(field, ['org', column(field), column(kind.sort), 'id'], `WHERE ${column(field)} IS NOT NULL`);
+  }
   index('received', ['org', 'shard', '"offset"', 'ordinal']);
   if (kind.expiresBy) index('expiry', ['org', classColumn(name), 'time']);
 }
@@ -153,11 +160,20 @@ export async function openUsable<Used>(
 
 function unfit(db: DatabaseSync, logId: string): string | undefined {
   if (isEmpty(db)) return 'it is empty';
-  if (db.prepare('PRAGMA quick_check(1)').get()?.quick_check !== 'ok') return 'it is damaged';
+  if (!isSound(db)) return 'it is damaged';
   const meta = metaOf(db);
   if (meta.version !== FORMAT_VERSION) return 'another version of the program made it';
   if (!Number.isSafeInteger(meta.generation)) return 'it is damaged';
   return meta.logId === logId ? undefined : 'it was made from another log';
+}
+
+/** A larger file is not read through at the start: what is damaged in it shows when it is read. */
+const CHECKED_BYTES = 256 * 1024 * 1024;
+
+function isSound(db: DatabaseSync): boolean {
+  const bytes =
+    Number(db.prepare('PRAGMA page_count').get()?.page_count) * Number(db.prepare('PRAGMA page_size').get()?.page_size);
+  return bytes > CHECKED_BYTES || db.prepare('PRAGMA quick_check(1)').get()?.quick_check === 'ok';
 }
 
 /**

@@ -1,6 +1,6 @@
 import type { DatabaseSync, StatementSync } from 'node:sqlite';
-import type { Offsets, Topic } from '../../event-log/event-log.js';
-import { Checkpoints } from '../../platform/sqlite.js';
+import { ControlError } from '../../contract/errors.js';
+import type { Offsets, RecordValues, Topic } from '../../event-log/event-log.js';
 import type { Turns } from '../../platform/turns.js';
 import {
   type Document,
@@ -21,34 +21,66 @@ import {
 } from '../read-model.js';
 import type { Retention } from '../retention.js';
 import { checkLast, checkSearch, type LastPage, type LastQuery, type Page, type SearchQuery } from '../search.js';
+import { SeldomCommits, type Weight } from './commits.js';
 import { RowExpiry } from './condition.js';
 import { metaOf, progressIn } from './database.js';
 import { ReceivedRows } from './received.js';
+import { RowFormat } from './row.js';
 import { scanRows, strayRows } from './scan.js';
 import { jobOf, searchByField } from './search.js';
 import type { Transaction } from './sweep.js';
 import { KindTable } from './table.js';
+import { Texts } from './texts.js';
+
+/** Offsets by topic and partition. */
+type Points = ReadonlyMap<string, number>;
+
+export interface GenerationParts {
+  readonly retention: Retention;
+  readonly turns: Turns;
+  /** The log, for the documents that are its records. */
+  readonly records: RecordValues;
+}
 
 /** A generation is one database, and is lost when the database is closed. */
 export class EmbeddedGeneration implements Generation {
   readonly number: number;
   private readonly expiry: RowExpiry;
   private readonly tables: Readonly<Record<KindName, KindTable>>;
-  private readonly nextOf: StatementSync;
+  private readonly turns: Turns;
   private readonly advance: StatementSync;
-  private readonly checkpoints = new Checkpoints();
+  private readonly texts: Texts;
+  private readonly commits: SeldomCommits;
+  /** The progress of what was applied, of what the callers know to be applied, and of what was committed. */
+  private applied: Points;
+  private told: Points;
+  private committed: Points;
+  /** Set after a loss, until everything that had been applied is applied again. */
+  private lost: { readonly reason: unknown; readonly until: Points } | undefined;
+  private losses = 0;
 
   constructor(
     private readonly database: DatabaseSync,
-    retention: Retention,
-    private readonly turns: Turns,
+    { retention, turns, records }: GenerationParts,
   ) {
     this.number = metaOf(database).generation;
-    this.expiry = new RowExpiry(database, retention);
+    this.turns = turns;
+    this.texts = new Texts(database);
+    this.expiry = new RowExpiry(database, this.texts, retention);
     this.tables = Object.fromEntries(
-      KIND_NAMES.map((kind) => [kind, new KindTable(database, kind, this.expiry)]),
+      KIND_NAMES.map((kind) => [kind, new KindTable(database, new RowFormat(kind, this.texts, records), this.expiry)]),
     ) as Record<KindName, KindTable>;
-    this.nextOf = database.prepare('SELECT next FROM progress WHERE topic = ? AND partition = ?');
+    this.applied = this.told = this.committed = pointsOf(progressIn(database));
+    this.commits = new SeldomCommits(database, {
+      completing: () => {
+        for (const table of Object.values(this.tables)) table.flush();
+      },
+      undone: () => this.forget(),
+      committed: () => {
+        this.committed = this.applied;
+      },
+      lost: (reason) => this.fallBack(reason),
+    });
     this.advance = database.prepare(
       `INSERT INTO progress (topic, partition, next) VALUES (?, ?, ?)
        ON CONFLICT DO UPDATE SET next = max(next, excluded.next)`,
@@ -56,40 +88,46 @@ export class EmbeddedGeneration implements Generation {
   }
 
   async apply(topic: Topic, writes: readonly Write[], progress: Offsets, from: Offsets = {}): Promise<Outcome[]> {
-    return this.transaction(() => {
+    const outcomes = this.write(() => {
       this.requireReached(topic, from);
-      const outcomes = writes.map((write) => ({ code: this.tables[write.kind].apply(write), id: write.id }));
+      const codes = writes.map((write) => ({ code: this.tables[write.kind].apply(write), id: write.id }));
       this.notePartitions(writes);
       for (const [partition, next] of Object.entries(progress)) this.advance.run(topic, Number(partition), next);
-      this.checkpoints.wrote(this.database, bytesOf(writes));
-      return outcomes;
-    });
+      return codes;
+    }, weightOf(writes));
+    this.applied = laterOf(this.applied, pointsOf({ [topic]: progress }));
+    this.commits.commitIfDue();
+    this.told = this.applied;
+    this.noteRecovery();
+    return outcomes;
   }
 
   async get(kind: KindName, org: string, id: string): Promise<Document | undefined> {
-    this.open();
+    this.readable();
     return this.tables[kind].get(org, id);
   }
 
   async search(kind: KindName, query: SearchQuery): Promise<Page> {
     checkSearch(kind, query);
     const { order } = query;
-    const db = this.open();
-    const steps =
-      order === 'received'
-        ? new ReceivedRows(db, this.expiry, kind).search(query)
-        : searchByField(db, this.expiry, kind, query, order);
-    return this.turns.run(jobOf(query), steps);
+    const { rows } = this.tables[kind];
+    return this.reading((db) => {
+      const steps =
+        order === 'received'
+          ? new ReceivedRows(db, this.expiry, rows).search(query)
+          : searchByField(db, this.expiry, rows, query, order);
+      return this.turns.run(jobOf(query), steps);
+    });
   }
 
   async last(kind: KindName, query: LastQuery): Promise<LastPage> {
     checkLast(kind, query);
-    return this.turns.run(jobOf(query), new ReceivedRows(this.open(), this.expiry, kind).last(query));
+    const { rows } = this.tables[kind];
+    return this.reading((db) => this.turns.run(jobOf(query), new ReceivedRows(db, this.expiry, rows).last(query)));
   }
 
   async count(kind: KindName, org: string): Promise<ReadonlyMap<string, number>> {
-    this.open();
-    return (await this.tables[kind].count(org)) ?? lost();
+    return this.reading(async () => (await this.tables[kind].count(org)) ?? gone());
   }
 
   async progress(topic: Topic): Promise<Progress> {
@@ -101,7 +139,7 @@ export class EmbeddedGeneration implements Generation {
     return progressIn(this.open());
   }
 
-  /** Searches see a commit at once. */
+  /** Searches see at once what is applied. */
   async refresh(): Promise<number> {
     this.open();
     return this.number;
@@ -117,11 +155,11 @@ export class EmbeddedGeneration implements Generation {
   }
 
   async scan(kind: KindName, range: ScanRange): Promise<readonly StoredDocument[]> {
-    return scanRows(this.open(), kind, range);
+    return scanRows(this.readable(), this.tables[kind].rows, range);
   }
 
   async strays(kind: KindName, ends: Readonly<Partial<Record<Topic, Offsets>>>, range: StrayRange): Promise<StrayPage> {
-    return (await strayRows(this.open(), kind, ends, range)) ?? lost();
+    return this.reading(async (db) => (await strayRows(db, this.tables[kind].rows, ends, range)) ?? gone());
   }
 
   async overwrite(write: Write): Promise<void> {
@@ -129,26 +167,37 @@ export class EmbeddedGeneration implements Generation {
       this.tables[write.kind].overwrite(write);
       this.notePartitions([write]);
     });
+    this.commit();
   }
 
   async remove(kind: KindName, document: StoredDocument): Promise<void> {
     this.transaction(() => this.tables[kind].remove(document));
+    this.commit();
   }
 
-  /** Checkpoints everything committed into the file itself, synced. */
+  commit(): void {
+    this.open();
+    this.commits.commit();
+  }
+
+  /** Commits, and checkpoints everything into the file itself, synced. */
   checkpoint(): void {
+    this.commit();
     const done = this.open().prepare('PRAGMA wal_checkpoint(TRUNCATE)').get();
     if (done?.busy !== 0) throw new Error(`${this.database.location()} could not be checkpointed`);
   }
 
+  /** What cannot be committed is rolled back, and read from the log again after the next start. */
   close(): void {
-    if (this.database.isOpen) this.database.close();
+    if (!this.database.isOpen) return;
+    this.commits.tryCommit();
+    this.database.close();
   }
 
   private requireReached(topic: Topic, from: Offsets): void {
     for (const [partition, offset] of Object.entries(from)) {
-      const next = Number(this.nextOf.get(topic, Number(partition))?.next ?? 0);
-      if (next < offset) throw new GenerationLost('the generation is behind its earlier progress');
+      if ((this.applied.get(`${topic}/${partition}`) ?? 0) < offset)
+        throw new GenerationLost('the generation is behind its earlier progress');
     }
   }
 
@@ -163,30 +212,83 @@ export class EmbeddedGeneration implements Generation {
     }
   }
 
+  /** Small writes of upkeep. */
   private readonly transaction: Transaction = (work) => {
-    const db = this.open();
-    db.exec('BEGIN IMMEDIATE');
-    try {
-      const result = work();
-      for (const table of Object.values(this.tables)) table.flush();
-      db.exec('COMMIT');
-      return result;
-    } catch (error) {
-      if (db.isTransaction) db.exec('ROLLBACK');
-      for (const table of Object.values(this.tables)) table.forget();
-      throw error;
-    }
+    const result = this.write(work, { writes: 1, bytes: 0 });
+    this.commits.commitIfDue();
+    return result;
   };
 
+  private write<Result>(work: () => Result, weight: Weight): Result {
+    this.open();
+    return this.commits.write(work, weight);
+  }
+
+  private noteRecovery(): void {
+    const { lost, told } = this;
+    if (lost && [...lost.until].every(([key, next]) => (told.get(key) ?? 0) >= next)) this.lost = undefined;
+  }
+
+  private forget(): void {
+    this.texts.forget();
+    for (const table of Object.values(this.tables)) table.forget();
+  }
+
+  /**
+   * The generation is what it was at the last commit. Until the projections have applied again what they had applied, reads
+   * are refused: they would miss what was acknowledged as searchable.
+   */
+  private fallBack(reason: unknown): void {
+    this.forget();
+    this.losses += 1;
+    this.lost = { reason, until: laterOf(this.lost?.until ?? new Map(), this.told) };
+    this.applied = this.told = this.committed;
+    this.noteRecovery();
+  }
+
+  private async reading<Result>(read: (db: DatabaseSync) => Promise<Result>): Promise<Result> {
+    const { losses } = this;
+    const result = await read(this.readable());
+    if (losses !== this.losses) throw fallenBack(this.lost?.reason);
+    return result;
+  }
+
+  private readable(): DatabaseSync {
+    if (this.lost) throw fallenBack(this.lost.reason);
+    return this.open();
+  }
+
   private open(): DatabaseSync {
-    return this.database.isOpen ? this.database : lost();
+    return this.database.isOpen ? this.database : gone();
   }
 }
 
-function lost(): never {
+function fallenBack(cause: unknown): ControlError {
+  const reason = 'a commit of the read model failed; what it had is being read from the log again';
+  return new ControlError('read_model_unavailable', reason, {}, { cause });
+}
+
+function gone(): never {
   throw new GenerationLost('the generation no longer exists');
 }
 
-function bytesOf(writes: readonly Write[]): number {
-  return writes.reduce((sum, write) => sum + (write.op === 'delete' ? 0 : write.source.length), 0);
+function pointsOf(progress: Readonly<Partial<Record<Topic, Offsets>>>): Points {
+  const points = Object.entries(progress).flatMap(([topic, offsets]) =>
+    Object.entries(offsets).map(([partition, next]) => [`${topic}/${partition}`, next] as const),
+  );
+  return new Map(points);
+}
+
+function laterOf(one: Points, other: Points): Points {
+  const later = new Map(one);
+  for (const [key, next] of other) later.set(key, Math.max(next, later.get(key) ?? 0));
+  return later;
+}
+
+function weightOf(writes: readonly Write[]): Weight {
+  const bytes = writes.reduce(
+    (sum, write) => sum + (write.op === 'delete' || write.recorded ? 0 : write.source.length),
+    0,
+  );
+  return { writes: writes.length, bytes };
 }

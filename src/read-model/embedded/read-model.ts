@@ -1,6 +1,6 @@
 import { existsSync } from 'node:fs';
 import type { DatabaseSync } from 'node:sqlite';
-import { type Offsets, type Topic } from '../../event-log/event-log.js';
+import type { Offsets, RecordValues, Topic } from '../../event-log/event-log.js';
 import { Turns } from '../../platform/turns.js';
 import { GenerationLost, GenerationSealed, type NextGeneration, type ReadModel } from '../read-model.js';
 import { KEEP_ALL, type Retention } from '../retention.js';
@@ -19,6 +19,8 @@ export interface EmbeddedReadModelOptions {
   readonly file: string;
   /** The log that the documents come from. A file made from another log is replaced. */
   readonly logId: string;
+  /** That log: documents that are its records are not stored again. */
+  readonly records: RecordValues;
   /** Without it nothing expires. */
   readonly retention?: Retention;
   /** Where the log ends. If the file has seen more, the log lost records, and the start fails. */
@@ -33,7 +35,7 @@ const FIRST_GENERATION = 1;
 
 /**
  * The read model in one SQLite file, and the next generation in another. Writes and progress share a transaction. Commits
- * are not synced: what a crash loses is read from the log again.
+ * are seldom, and not synced: what a crash loses is read from the log again.
  */
 export class EmbeddedReadModel implements ReadModel {
   readonly refreshMs = { waited: 0, idle: 0 };
@@ -101,6 +103,9 @@ export class EmbeddedReadModel implements ReadModel {
   private seal(next: EmbeddedGeneration, leaseMs: number): Readonly<Partial<Record<Topic, Offsets>>> {
     if (this.next !== next) throw new GenerationLost('the generation no longer exists');
     const reached = this.live.reached();
+    // From here on a crash leaves the one or the other, whole.
+    this.live.commit();
+    next.commit();
     this.sealedUntil = performance.now() + leaseMs;
     return reached;
   }
@@ -163,11 +168,11 @@ const MAPPED_BYTES = 2 ** 31;
 
 function generationIn(
   db: DatabaseSync,
-  { retention = KEEP_ALL, turns = new Turns() }: EmbeddedReadModelOptions,
+  { retention = KEEP_ALL, turns = new Turns(), records }: EmbeddedReadModelOptions,
 ): EmbeddedGeneration {
   try {
-    db.exec(`PRAGMA mmap_size = ${MAPPED_BYTES}`);
-    return new EmbeddedGeneration(db, retention, turns);
+    db.exec(`PRAGMA mmap_size = ${MAPPED_BYTES}; PRAGMA temp_store = MEMORY`);
+    return new EmbeddedGeneration(db, { retention, turns, records });
   } catch (error) {
     db.close();
     throw error;

@@ -1,7 +1,6 @@
 import type { DatabaseSync } from 'node:sqlite';
 import { type Steps, tooCostly } from '../../platform/turns.js';
 import { type Document, type Point, pointOf } from '../document.js';
-import type { KindName } from '../kinds.js';
 import {
   type Direction,
   type Lane,
@@ -16,7 +15,7 @@ import {
 import { conditionOf, ofOrg, type RowExpiry } from './condition.js';
 import { shardsOf } from './database.js';
 import { IndexWalk } from './index-walk.js';
-import { documentOf, type Row } from './row.js';
+import type { Row, RowFormat } from './row.js';
 import { isImpossible, jobOf } from './search.js';
 
 /** Where a row is in the order received. */
@@ -42,8 +41,12 @@ export class ReceivedRows {
   constructor(
     private readonly db: DatabaseSync,
     private readonly expiry: RowExpiry,
-    private readonly kind: KindName,
-  ) {}
+    private readonly rows: RowFormat,
+  ) {
+    this.kind = rows.kind;
+  }
+
+  private readonly kind: RowFormat['kind'];
 
   *search(query: SearchQuery): Steps<Page> {
     const { org, offset = 0, limit, cursor } = query;
@@ -87,7 +90,7 @@ export class ReceivedRows {
       WHERE org = ? AND deleted = 0 AND shard = ? ORDER BY "offset" DESC, ordinal DESC LIMIT 1`);
     const ends: Record<string, Point> = {};
     for (const shard of shardsOf(this.db)) {
-      const row = statement.get(org, shard);
+      const row = statement.get(this.number(org), this.number(shard));
       if (row) ends[shard] = [Number(row.offset), Number(row.ordinal)];
     }
     return ends;
@@ -99,11 +102,11 @@ export class ReceivedRows {
 
   /** The next rows of a shard; fewer than `count` only at its end, or when the budget is spent. */
   private *lane(query: Query, shard: string, direction: Direction, count: number, after?: Point): Steps<ShardLane> {
-    const filters = query.filters.map((filter) => conditionOf(this.kind, filter));
+    const filters = query.filters.map((filter) => conditionOf(this.kind, this.rows.texts, filter));
     const path = {
       kind: this.kind,
       index: 'received',
-      fixed: [ofOrg(query.org), { sql: 'shard = ?', values: [shard] }],
+      fixed: [ofOrg(this.rows.texts, query.org), { sql: 'shard = ?', values: [this.number(shard)] }],
       keys: ['"offset"', 'ordinal'] as const,
       direction,
       checked: () => [...filters, ...this.expiry.condition(this.kind, query)],
@@ -145,16 +148,21 @@ export class ReceivedRows {
     const { db, kind } = this;
     const { rowid, shard, offset, ordinal } = entry;
     const row = db.prepare(`SELECT * FROM "${kind}" WHERE rowid = ?`).get(rowid);
-    if (row?.org === org && isEntry(row, entry)) return documentOf(kind, org, row);
+    const number = this.number(org);
+    if (row?.org === number && this.isEntry(row, entry)) return this.rows.documentOf(number, row);
     const indexed = db.prepare(`SELECT rowid FROM "${kind}" INDEXED BY "${kind}_received"
       WHERE org = ? AND shard = ? AND "offset" = ? AND ordinal = ?`);
-    const isThere = indexed.get(org, shard, offset, ordinal)?.rowid === rowid;
-    return isThere ? documentOf(kind, org, row ?? {}) : undefined;
+    const isThere = indexed.get(number, this.number(shard), offset, ordinal)?.rowid === rowid;
+    return isThere ? this.rows.documentOf(number, row ?? {}) : undefined;
   }
-}
 
-function isEntry(row: Row, { shard, offset, ordinal }: Entry): boolean {
-  return row.shard === shard && row.offset === offset && row.ordinal === ordinal;
+  private isEntry(row: Row, { shard, offset, ordinal }: Entry): boolean {
+    return row.shard === this.number(shard) && row.offset === offset && row.ordinal === ordinal;
+  }
+
+  private number(text: string): number {
+    return this.rows.texts.find(text);
+  }
 }
 
 /** Takes up to `limit` entries off the lanes. Stops at a lane of which the next entry is not known. */

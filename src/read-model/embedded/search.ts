@@ -3,8 +3,9 @@ import { type Job, type Steps, tooCostly } from '../../platform/turns.js';
 import { type KindName, kindOf } from '../kinds.js';
 import { type FieldOrder, type Page, PageItems, possibleValues, type SearchQuery } from '../search.js';
 import { type Condition, conditionOf, ofOrg, type RowExpiry } from './condition.js';
+import { packed } from './identifier.js';
 import { type IndexPath, IndexWalk } from './index-walk.js';
-import { column, documentOf } from './row.js';
+import { column, type RowFormat } from './row.js';
 
 /** The job of a search, with the remedy for the caller if it finds nothing within its budget. */
 export function jobOf({ org, budgetMs }: Pick<SearchQuery, 'org' | 'budgetMs'>): Job {
@@ -22,21 +23,22 @@ export function isImpossible(kind: KindName, { filters }: Pick<SearchQuery, 'fil
 export function* searchByField(
   db: DatabaseSync,
   expiry: RowExpiry,
-  kind: KindName,
+  rows: RowFormat,
   query: SearchQuery,
   order: FieldOrder,
 ): Steps<Page> {
   const { org, cursor: given } = query;
-  if (isImpossible(kind, query)) return { items: [], more: false, ...(given && { cursor: given }) };
+  if (isImpossible(rows.kind, query)) return { items: [], more: false, ...(given && { cursor: given }) };
   const after = given && 'after' in given ? given.after : undefined;
-  const walk = new IndexWalk(db, pathOf(expiry, kind, query, order), after);
+  const walk = new IndexWalk(db, pathOf(expiry, rows, query, order), after && [after[0], packed(after[1])]);
+  const number = rows.texts.find(org);
   yield* skip(walk, query);
   const page = new PageItems(query);
   let more = false;
   while (!more && !walk.isDone) {
     walk.step('*', (row) => {
       more = page.isFull;
-      if (!more) page.add(documentOf(kind, org, row));
+      if (!more) page.add(rows.documentOf(number, row));
       return !more;
     });
     if (more || walk.isDone) break;
@@ -60,7 +62,12 @@ function* skip(walk: IndexWalk, query: SearchQuery): Steps<void> {
 }
 
 /** The index in the order of the page that satisfies most filters, and the conditions that its rows are checked for. */
-function pathOf(expiry: RowExpiry, kind: KindName, query: SearchQuery, { direction }: FieldOrder): IndexPath {
+function pathOf(
+  expiry: RowExpiry,
+  { kind, texts }: RowFormat,
+  query: SearchQuery,
+  { direction }: FieldOrder,
+): IndexPath {
   const { sort, lists, fields } = kindOf(kind);
   const name = column(sort);
   const list = query.filters.find(({ field, op }) => op === '=' && lists.includes(field));
@@ -72,14 +79,14 @@ function pathOf(expiry: RowExpiry, kind: KindName, query: SearchQuery, { directi
   const bounds = [from, to].filter((filter) => filter && !(query.cursor && filter === begins));
   // Without a lower bound: before all values, and behind the rows without one.
   const least: Condition = { sql: `${name} >= ?`, values: [fields[sort] === 'time' ? Number.MIN_SAFE_INTEGER : ''] };
-  const lower = from ? conditionOf(kind, from) : least;
-  const upper = to && conditionOf(kind, to);
+  const lower = from ? conditionOf(kind, texts, from) : least;
+  const upper = to && conditionOf(kind, texts, to);
   const [first, last] = direction === 'ascending' ? [lower, upper] : [upper, lower];
-  const checked = others.filter((filter) => !bounds.includes(filter)).map((filter) => conditionOf(kind, filter));
+  const checked = others.filter((filter) => !bounds.includes(filter)).map((filter) => conditionOf(kind, texts, filter));
   return {
     kind,
     index: list?.field ?? 'sort',
-    fixed: [ofOrg(query.org), ...(list ? [conditionOf(kind, list)] : [])],
+    fixed: [ofOrg(texts, query.org), ...(list ? [conditionOf(kind, texts, list)] : [])],
     keys: [name, 'id'],
     direction,
     ...(first && { first }),

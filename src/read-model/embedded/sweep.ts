@@ -4,6 +4,7 @@ import type { KindName } from '../kinds.js';
 import { type Limits, valueOfClass } from '../retention.js';
 import { classColumn, type RowExpiry } from './condition.js';
 import type { Tally } from './tally.js';
+import type { Texts } from './texts.js';
 
 /** Runs the work in a transaction of the database. */
 export type Transaction = <Result>(work: () => Result) => Result;
@@ -35,6 +36,7 @@ export class ExpiredRows {
     private readonly kind: KindName,
     private readonly expiry: RowExpiry,
     private readonly tally: Tally,
+    private readonly texts: Texts,
   ) {
     this.statements = statementsOf(db, kind);
   }
@@ -70,7 +72,9 @@ export class ExpiredRows {
   }
 
   private remove(org: string, className: string, limit: number): number {
-    const times = [...this.statements.remove.iterate(org, className, limit)].map(({ time }) => Number(time));
+    const times = [...this.statements.remove.iterate(...this.numbers(org, className), limit)].map(({ time }) =>
+      Number(time),
+    );
     for (const time of times) this.changed(org, className, time, -1);
     this.tally.add(org, valueOfClass(this.kind, className), -times.length);
     return times.length;
@@ -102,13 +106,17 @@ export class ExpiredRows {
       while (counted.to < limit) {
         if (performance.now() - began > STEP_MS) return false;
         const { ahead, between } = this.statements;
-        const end = ahead.get(org, className, counted.to, limit)?.time;
+        const end = ahead.get(...this.numbers(org, className), counted.to, limit)?.time;
         const to = end === undefined ? limit : Math.max(Number(end), counted.to + 1);
-        counted.rows += Number(between.get(org, className, counted.to, to)?.rows);
+        counted.rows += Number(between.get(...this.numbers(org, className), counted.to, to)?.rows);
         counted.to = to;
       }
     }
     return true;
+  }
+
+  private numbers(org: string, className: string): [number, number] {
+    return [this.texts.find(org), this.texts.find(className)];
   }
 
   private countedOf(org: string, className: string): Counted {

@@ -3,7 +3,8 @@ import type { Document, OutcomeCode, StoredDocument, Write } from '../document.j
 import { type KindName, kindOf } from '../kinds.js';
 import { expiryClass, hasExpired, type Limits } from '../retention.js';
 import type { RowExpiry } from './condition.js';
-import { columnsOf, documentOf, fieldsOf, isAtPlace, isWhole, type Row, rowReader, valuesOf } from './row.js';
+import { packed } from './identifier.js';
+import { columnsOf, type Row, type RowFormat, rowReader } from './row.js';
 import { ExpiredRows, type Transaction } from './sweep.js';
 import { Tally } from './tally.js';
 
@@ -23,24 +24,28 @@ export class KindTable {
   private readonly statements: ReturnType<typeof statementsOf>;
   private readonly read: (rowid: number) => Row | undefined;
 
+  private readonly name: KindName;
+
   constructor(
     db: DatabaseSync,
-    readonly name: KindName,
+    readonly rows: RowFormat,
     private readonly expiry: RowExpiry,
   ) {
+    const { kind: name, texts } = rows;
+    this.name = name;
     const { expiresBy, countBy = '' } = kindOf(name);
     if (expiresBy && expiresBy.field !== countBy) throw new Error(`${name} must count by the field it expires by`);
     this.countBy = countBy;
-    this.tally = new Tally(db, name);
-    this.expired = expiresBy && new ExpiredRows(db, name, expiry, this.tally);
+    this.tally = new Tally(db, name, texts);
+    this.expired = expiresBy && new ExpiredRows(db, name, expiry, this.tally, texts);
     this.statements = statementsOf(db, name);
     this.read = rowReader(db, name);
   }
 
   apply(write: Write): OutcomeCode {
     if (write.op === 'create') return this.create(write);
-    if (this.statements.put.run(...valuesOf(write)).changes > 0) return 'applied';
-    return isAtPlace(this.statements.select.get(write.org, write.id), write.place) ? 'applied' : 'stale';
+    if (this.statements.put.run(...this.rows.valuesOf(write)).changes > 0) return 'applied';
+    return this.rows.isAtPlace(this.find(write.org, write.id), write.place) ? 'applied' : 'stale';
   }
 
   private create(write: Create): OutcomeCode {
@@ -48,20 +53,20 @@ export class KindTable {
     const limits = this.limitsOf(org);
     if (hasExpired(this.name, limits, fields, place.time)) return 'applied';
     if (this.insert(write)) return 'applied';
-    const row = this.statements.select.get(org, id);
-    if (row && hasExpired(this.name, limits, fieldsOf(this.name, row), Number(row.time))) {
+    const row = this.find(org, id);
+    if (row && hasExpired(this.name, limits, this.rows.fieldsOf(row), Number(row.time))) {
       this.delete(org, row);
       this.insert(write);
       return 'applied';
     }
-    if (isAtPlace(row, place)) return 'applied';
+    if (this.rows.isAtPlace(row, place)) return 'applied';
     return (row?.hash ?? undefined) === write.hash ? 'duplicate' : 'conflict';
   }
 
   get(org: string, id: string): Document | undefined {
-    const row = this.statements.select.get(org, id);
+    const row = this.find(org, id);
     if (!row) return undefined;
-    const document = documentOf(this.name, org, row);
+    const document = this.rows.documentOf(this.rows.texts.find(org), row);
     const limits = this.expiry.limits(this.name, org);
     const gone = row.deleted || hasExpired(this.name, limits, document.fields, document.place.time);
     return gone ? undefined : document;
@@ -70,10 +75,10 @@ export class KindTable {
   /** A document that replaced an expired one stays. */
   overwrite(write: Write): void {
     const { org, place } = write;
-    const found = this.statements.rowid.get(org, write.id);
+    const found = this.statements.rowid.get(this.rows.texts.find(org), packed(write.id));
     const row = found && this.read(Number(found.rowid));
     const expired = write.op !== 'delete' && hasExpired(this.name, this.limitsOf(org), write.fields, place.time);
-    if (expired && row && isWhole(this.name, row) && !isAtPlace(row, place)) return;
+    if (expired && row && this.rows.isWhole(row) && !this.rows.isAtPlace(row, place)) return;
     if (row) this.delete(org, row);
     if (!expired) this.insert(write);
   }
@@ -81,8 +86,10 @@ export class KindTable {
   /** No effect if something else is stored there now. */
   remove({ location, org, id, place }: StoredDocument): void {
     const row = this.read(Number(location));
-    if (row?.org !== org || row.id !== id) return;
-    if (isAtPlace(row, place) || !isWhole(this.name, row)) this.delete(org, row);
+    if (!row) return;
+    const stored = this.rows.storedOf(location, row);
+    if (stored.org !== org || stored.id !== id) return;
+    if (this.rows.isAtPlace(row, place) || stored.misplaced) this.delete(org, row);
   }
 
   async sweep(transaction: Transaction, signal: AbortSignal): Promise<number> {
@@ -107,6 +114,10 @@ export class KindTable {
     this.expired?.recount();
   }
 
+  private find(org: string, id: string): Row | undefined {
+    return this.statements.select.get(this.rows.texts.find(org), packed(id));
+  }
+
   private limitsOf(org: string): Limits {
     const known = this.limits.get(org);
     if (known) return known;
@@ -117,15 +128,15 @@ export class KindTable {
 
   /** Whether its identifier was free. */
   private insert(write: Write): boolean {
-    if (this.statements.create.run(...valuesOf(write)).changes === 0) return false;
+    if (this.statements.create.run(...this.rows.valuesOf(write)).changes === 0) return false;
     if (write.op !== 'delete') this.changed(write.org, write.fields, write.place.time, 1);
     return true;
   }
 
   private delete(org: string, row: Row): void {
     this.statements.delete.run(Number(row.rowid));
-    if (isWhole(this.name, row)) {
-      this.changed(org, fieldsOf(this.name, row), Number(row.time), -1);
+    if (this.rows.isWhole(row)) {
+      this.changed(org, this.rows.fieldsOf(row), Number(row.time), -1);
     } else {
       this.tally.recount(org);
       this.expired?.recount(org);

@@ -1,7 +1,9 @@
 import type { DatabaseSync, SQLOutputValue, StatementSync } from 'node:sqlite';
 import { crc32 } from 'node:zlib';
 import { type KindName, kindOf } from '../kinds.js';
+import { textOf } from './condition.js';
 import { column } from './row.js';
+import type { Texts } from './texts.js';
 
 /**
  * How many rows of a kind there are by the value of its `countBy` field. Written once a transaction, not once a row. Each
@@ -19,6 +21,7 @@ export class Tally {
   constructor(
     private readonly db: DatabaseSync,
     private readonly kind: KindName,
+    private readonly texts: Texts,
   ) {
     this.all = `${kind}/all`;
     db.function('tally_crc', { deterministic: true, varargs: true }, (...row) => checksum(row));
@@ -54,9 +57,10 @@ export class Tally {
     this.db.prepare('DELETE FROM tally WHERE kind IN (?, ?) AND org = ?').run(this.kind, this.all, org);
     const field = column(countBy);
     const counted = this.db.prepare(
-      `SELECT ${field} AS value, count(*) AS count FROM "${this.kind}" WHERE org = ? AND ${field} IS NOT NULL GROUP BY ${field}`,
+      `SELECT ${textOf(field)} AS value, count(*) AS count FROM "${this.kind}"
+       WHERE org = ? AND ${field} IS NOT NULL GROUP BY ${field}`,
     );
-    for (const { value, count } of counted.all(org)) this.write(org, String(value), Number(count));
+    for (const { value, count } of counted.all(this.texts.find(org))) this.write(org, String(value), Number(count));
   }
 
   of(org: string): Map<string, number> {
@@ -83,7 +87,7 @@ export class Tally {
     const { countBy } = kindOf(this.kind);
     if (countBy === undefined) return false;
     const one = `SELECT 1 FROM "${this.kind}" WHERE org = ? AND ${column(countBy)} IS NOT NULL LIMIT 1`;
-    return this.db.prepare(one).get(org) !== undefined;
+    return this.db.prepare(one).get(this.texts.find(org)) !== undefined;
   }
 
   private damaged(): Error {

@@ -62,6 +62,11 @@ export class Groups {
     group.possible = [];
   }
 
+  acknowledge(name: string, description: string): void {
+    this.values.set(name, { known: description, possible: [] });
+    this.acknowledged += 1;
+  }
+
   /** After a loss of power: each group is as the last acknowledged change left it, or as one without an answer did. */
   async check(client: Client): Promise<void> {
     await Promise.all(

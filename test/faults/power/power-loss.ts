@@ -2,7 +2,7 @@ import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { pathToFileURL } from 'node:url';
 import { PATIENCE } from '../../support/patience.js';
-import { SEED } from '../../support/random.js';
+import { randomOf, SEED } from '../../support/random.js';
 import { hasVolatileDisk } from '../../support/volatile-disk/disk.js';
 import { Client } from '../client.js';
 import { soundHeads } from '../log-answers.js';
@@ -22,6 +22,9 @@ const ROUNDS = Number(process.env.FAULTS_ROUNDS || 200);
 const MINUTES = 60_000 * PATIENCE;
 /** A service that does not sync is found out within so many rounds. */
 const MUTANT_ROUNDS = 12;
+
+/** Of its changes and fsyncs; later ones are done by then. */
+const STEPS_OF_FIRST_START = 120;
 
 const suite = hasVolatileDisk() ? describe : describe.skip;
 
@@ -88,10 +91,12 @@ suite(`power loss, seed ${SEED}`, () => {
   });
 
   test(
-    'keeps what a first start acknowledged',
+    'keeps what a first start acknowledged, whatever is left of a start before',
     async () => {
+      const random = randomOf(SEED);
       for (let seed = SEED; seed < SEED + Math.max(3, ROUNDS / 10); seed += 1) {
         const service = new PoweredService(builtMain());
+        await service.cutStart({ match: '.', steps: random.whole(1, STEPS_OF_FIRST_START), seed });
         await service.powerOn();
         const org = await new Client(await service.start(), service.rootKey()).org('acme');
         await service.disk.cut(seed);

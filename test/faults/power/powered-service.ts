@@ -59,7 +59,7 @@ export class PoweredService {
   }
 
   /** A start that the power does not last for. */
-  async cutStart(armed: Armed, isReadModelGone: boolean): Promise<Cut> {
+  async cutStart(armed: Armed, isReadModelGone = false): Promise<Cut> {
     await this.powerOn();
     if (isReadModelGone) this.removeReadModel();
     await this.disk.arm(armed);

@@ -52,7 +52,7 @@ export class Rounds {
   async round(): Promise<void> {
     const round = this.counts.rounds + 1;
     const random = randomOf(SEED * 200_003 + round);
-    await this.loadUntilCut(round, random);
+    await (random.chance(0.1) ? this.killThenCut(round, random) : this.loadUntilCut(round, random));
     while (random.chance(0.25)) await this.cutStart(random);
     await this.service.powerOn();
     if (random.chance(0.1)) this.service.removeReadModel();
@@ -99,6 +99,29 @@ export class Rounds {
     this.groups.end();
     await service.powerOff();
     await Promise.all(running);
+  }
+
+  /**
+   * The service is killed between the write of a change and its fsync, starts again, and acknowledges what it finds: then it
+   * must be synced. Any other change would sync it as well, so there is none.
+   */
+  private async killThenCut(round: number, random: Random): Promise<void> {
+    const { service } = this;
+    const group = { name: `killed-${round}`, description: 'of a start' };
+    const create = () => this.client().post(`/org/${ORG}/group`, group, { 'idempotency-key': group.name });
+    const stalled = service.disk.stallFsync('^fsync log\\.(records|db-wal)$');
+    const lost = create().then(nothing, nothing);
+    await stalled;
+    service.process.kill('SIGKILL');
+    service.disk.resume();
+    await service.process.exit;
+    await lost;
+    this.url = await service.start();
+    const { status, text } = await create();
+    if (status !== 201) this.world.faults.push(`${group.name}, tried again, was answered ${status} ${text}`);
+    this.groups.acknowledge(group.name, group.description);
+    this.count('a start after kill -9', await service.disk.cut(random.whole(1, 1e9)));
+    await service.powerOff();
   }
 
   private async cutStart(random: Random): Promise<void> {

@@ -16,6 +16,8 @@ Commands are JSON lines on standard input, each answered by one on standard outp
     {"do": "cut", "seed": 7}                                   now
     {"do": "arm", "seed": 7, "steps": 3, "match": "fsync log"}  at the third step that matches; says so then
     {"do": "fail", "match": "fsync log"}                        the next fsync that matches fails
+    {"do": "stall", "match": "fsync log"}                       the next fsync that matches takes until it is resumed
+    {"do": "resume"}                                            and syncs nothing
     {"do": "steps"}                                             how many steps there were
     {"do": "unmount"}                                           an uncut disk syncs everything first
 
@@ -203,6 +205,8 @@ class Disk(pyfuse3.Operations):
         self.steps = 0
         self.armed = None
         self.failing = None
+        self.stalling = None
+        self.resumed = trio.Event()
         self.is_cut = False
         self.synchronous = set()
         self.handles = 0
@@ -463,6 +467,11 @@ class Disk(pyfuse3.Operations):
             inode.give_up()
             say({'failed': True})
             raise pyfuse3.FUSEError(errno.EIO)
+        if self.stalling and self.stalling.search(f'fsync {inode.name}'):
+            self.stalling = None
+            say({'stalled': True})
+            await self.resumed.wait()
+            raise pyfuse3.FUSEError(errno.EIO)
         inode.sync()
 
     async def flush(self, handle):
@@ -505,6 +514,10 @@ def obey(disk, command):
         say({'armed': True})
     elif what == 'fail':
         disk.failing = re.compile(command['match'])
+    elif what == 'stall':
+        disk.stalling = re.compile(command['match'])
+    elif what == 'resume':
+        disk.resumed.set()
     elif what == 'steps':
         say({'steps': disk.steps})
     elif what == 'cut' and not disk.is_cut:

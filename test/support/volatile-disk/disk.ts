@@ -84,6 +84,19 @@ export class VolatileDisk {
     await this.answer('failed');
   }
 
+  /**
+   * Resolves when an fsync that matches has begun. It takes until `resume`, and syncs nothing: a process that is killed
+   * meanwhile has written what it has not synced.
+   */
+  async stallFsync(match: string): Promise<void> {
+    this.send({ do: 'stall', match });
+    await this.answer('stalled');
+  }
+
+  resume(): void {
+    this.send({ do: 'resume' });
+  }
+
   /** How many changes and fsyncs there were. */
   async steps(): Promise<number> {
     this.send({ do: 'steps' });

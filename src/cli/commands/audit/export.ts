@@ -3,7 +3,7 @@ import type { ApiClient } from '../../../client/api-client.js';
 import { ApiError, ClientError, Interrupted } from '../../../client/errors.js';
 import { oneLine } from '../../../client/json-text.js';
 import { eventsPath, nextOf, type Query, readPage } from '../../../client/pages.js';
-import { ApiCommand } from '../../command.js';
+import { ApiCommand, onlyIn } from '../../command.js';
 import { CliError, exitCodeOf, hintsOf, UsageError } from '../../output/failures.js';
 import { ExportFile, type ExportTarget, outputTarget } from './export-target.js';
 import { AuditFilterCommand } from './filters.js';
@@ -32,10 +32,7 @@ export class AuditExport extends AuditFilterCommand {
   file = Option.String('--file', { description: 'file to write; default: standard output' });
   resume = Option.Boolean('--resume', false, { description: 'continue an unfinished export to this file' });
   override max = Option.String('--max', '-1', { description: 'most events to export, below 1 all; default -1' });
-  protected override readonly unavailable = {
-    formats: ['yaml', 'json-slim', 'yaml-slim', 'tf', 'crd', 'names'] as const,
-    subject: 'an export: it is NDJSON',
-  };
+  protected override readonly unavailable = onlyIn(['text', 'json'], 'an export: it is NDJSON');
 
   protected async run(): Promise<void> {
     if (this.resume && this.file === undefined) throw new UsageError('--resume needs --file');

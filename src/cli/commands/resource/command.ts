@@ -6,7 +6,6 @@ import type { Kind } from '../../../contract/kinds.js';
 import { ApiCommand, type SvcContext } from '../../command.js';
 import type { ListSink } from '../../output/document.js';
 import { openResources, showResourceAs } from '../../output/resources.js';
-import { tryAll } from '../each.js';
 import { showPages } from '../pages.js';
 
 /** Makes the command of a kind. */
@@ -64,7 +63,7 @@ export abstract class ResourceCommand extends ApiCommand {
       { name: 'itemKind', raw: JSON.stringify(this.kind.name) },
     ]);
     const pending: string[] = [];
-    const code = await tryAll(this.terminal, refs, async (ref) => {
+    const code = await this.tryAll(refs, async (ref) => {
       pending.push(await work(ref));
       if (pending.length === SHOWN_AT_ONCE) await list?.items(pending.splice(0));
     });

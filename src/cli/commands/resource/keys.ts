@@ -3,7 +3,6 @@ import { ahead, instant } from '../../args/moments.js';
 import { ApiCommand, undeclared } from '../../command.js';
 import { printLines, showAnswer } from '../../output/document.js';
 import { textOf, timeText } from '../../output/values.js';
-import { tryAll } from '../each.js';
 import { ResourceCommand, type Verb } from './command.js';
 
 interface ShownKey {
@@ -90,7 +89,7 @@ export const removeKey: Verb = (kind) => {
 
     protected async run(): Promise<number> {
       const calls = await this.calls();
-      return tryAll(this.terminal, this.ids, async (id) => {
+      return this.tryAll(this.ids, async (id) => {
         await calls.act('-removeKey', { id }, this.ref);
         this.terminal.note(`revoked ${id}`);
       });

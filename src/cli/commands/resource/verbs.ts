@@ -1,10 +1,9 @@
 import type { Kind, Operation } from '../../../contract/kinds.js';
 import type { Commands } from '../../command.js';
 import { accessReport, permissions } from './access.js';
-import { patch, tag, update } from './change.js';
+import { patch, remove, tag, update } from './change.js';
 import type { Verb } from './command.js';
 import { clone, create } from './create.js';
-import { remove } from './delete.js';
 import { edit } from './edit.js';
 import { eventlog } from './eventlog.js';
 import { addKey, keys, removeKey } from './keys.js';

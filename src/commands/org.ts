@@ -4,9 +4,11 @@ import type { Caller } from '../control/fold.js';
 import type { ControlEvent, OrgState } from '../model/control-events.js';
 import { refuseRemovedKey } from '../model/key.js';
 import { ADMIN, decideCreateOrg } from '../model/org.js';
+import { decideRecoverOrg } from '../model/org-recover.js';
 import { serviceAccountLink } from '../model/service-account.js';
 import { IDS, type Ids, keyedId } from '../platform/ids.js';
-import { ControlChanges } from './control-changes.js';
+import { type ChangeRequest, ControlChanges } from './control-changes.js';
+import type { IssuedKey } from './key.js';
 import { KeySecrets, keyHash } from './key-secrets.js';
 
 export interface CreatedOrg {
@@ -38,7 +40,7 @@ export class CreateOrgHandler implements ICommandHandler<CreateOrg> {
 
   async execute({ org, by, idempotencyKey }: CreateOrg): Promise<CreatedOrg> {
     const { name, description = name, tags = {} } = org;
-    const change = {
+    const wanted = {
       org: name,
       by,
       authority: undefined,
@@ -47,13 +49,14 @@ export class CreateOrgHandler implements ICommandHandler<CreateOrg> {
     // Not by the organization's name: the same key with another name is another request.
     const id = idempotencyKey === undefined ? this.ids.next() : keyedId('POST /org', by.name, idempotencyKey);
     const key = idempotencyKey === undefined ? this.secrets.random() : this.secrets.derived(id);
-    const { events, searchable } = await this.changes.make(
-      change,
+    const change = await this.changes.make(
+      wanted,
       (read, occasion) => decideCreateOrg(read, { ...occasion, name, description, tags, keyHash: keyHash(key) }),
       id,
       (read, _occasion, events) => refuseRemovedKey(read, events),
     );
-    this.secrets.requireShown(events, key);
+    await this.secrets.issuedKey(change, by, key);
+    const { events, searchable } = change;
     return { org: createdOrg(events), serviceAccount: serviceAccountLink(name, ADMIN), key, searchable };
   }
 }
@@ -63,4 +66,32 @@ function createdOrg(events: readonly ControlEvent[]): OrgState {
   const created = events.find((event) => event.type === 'org-created');
   if (!created) throw new Error('the command made no organization');
   return created.data;
+}
+
+export class RecoverOrg extends Command<IssuedKey> {
+  constructor(readonly request: ChangeRequest) {
+    super();
+  }
+}
+
+@CommandHandler(RecoverOrg)
+export class RecoverOrgHandler implements ICommandHandler<RecoverOrg> {
+  constructor(
+    private readonly changes: ControlChanges,
+    private readonly secrets: KeySecrets,
+  ) {}
+
+  async execute({ request }: RecoverOrg): Promise<IssuedKey> {
+    const { org, idempotencyKey } = request;
+    const commandId = this.changes.commandId(request);
+    const key = idempotencyKey === undefined ? this.secrets.random() : this.secrets.derived(commandId);
+    const change = await this.changes.make(
+      request,
+      (read, occasion) => decideRecoverOrg(read, { ...occasion, org, keyHash: keyHash(key) }),
+      commandId,
+      (read, _occasion, events) => refuseRemovedKey(read, events),
+    );
+    const state = await this.secrets.issuedKey(change, request.by, key);
+    return { state, searchable: change.searchable, key };
+  }
 }

@@ -1,8 +1,31 @@
 import { Inject } from '@nestjs/common';
 import { type IQueryHandler, Query, QueryHandler } from '@nestjs/cqrs';
+import { ControlError } from '../contract/errors.js';
 import { LIMITS } from '../contract/limits.js';
 import { namesWithin, type Reach } from '../model/access.js';
 import { READ_MODEL, type ReadModel } from '../read-model/read-model.js';
+
+/** Throws `not_found` for a context that has neither events nor settings. */
+export class GetAuditContext extends Query<AuditContext> {
+  constructor(
+    readonly org: string,
+    readonly name: string,
+  ) {
+    super();
+  }
+}
+
+@QueryHandler(GetAuditContext)
+export class GetAuditContextHandler implements IQueryHandler<GetAuditContext> {
+  constructor(@Inject(READ_MODEL) private readonly model: ReadModel) {}
+
+  async execute({ org, name }: GetAuditContext): Promise<AuditContext> {
+    const settings = await this.model.get('auditctx', org, name);
+    const count = (await this.model.count('auditevent', org)).get(name);
+    if (settings || count !== undefined) return contextOf(name, count, settings?.source);
+    throw new ControlError('not_found', `no audit context \`${name}\` exists in \`${org}\``);
+  }
+}
 
 export interface AuditContext {
   readonly name: string;
@@ -49,6 +72,6 @@ export class ListAuditContextsHandler implements IQueryHandler<ListAuditContexts
   }
 }
 
-export function contextOf(name: string, count = 0, settings?: string): AuditContext {
+function contextOf(name: string, count = 0, settings?: string): AuditContext {
   return { name, count, ...(settings !== undefined && { settings }) };
 }

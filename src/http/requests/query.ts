@@ -1,9 +1,11 @@
 import type { FastifyRequest } from 'fastify';
 import { validationFailed } from '../../contract/errors.js';
+import { parseInstant } from '../../model/instant.js';
 import type { QuerySpec } from '../../model/query.js';
+import type { EventTimes } from '../../queries/audit-list.js';
+import type { AuditFilterDto } from '../../shapes/audit-list.js';
 import { compileShape } from '../../shapes/compiled.js';
-import { specFaults } from '../../shapes/query-faults.js';
-import { QueryDto } from '../../shapes/resource.js';
+import { QueryDto, specFaults } from '../../shapes/resource.js';
 import { checkBody } from '../errors/request-faults.js';
 
 const bodyFaults = compileShape(QueryDto);
@@ -18,4 +20,11 @@ export function checkQueryBody(
   if (body.kind !== undefined && body.kind !== kind) faults.push({ pointer: '/kind', reason: `must be ${kind}` });
   if (faults.length > 0) throw validationFailed(faults);
   return { spec: (body.spec ?? {}) as QuerySpec, fetch: body.fetch ?? 'items' };
+}
+
+/** The bounds on `eventTime` that checked query parameters name. */
+export function eventTimes({ fromEvent, toEvent }: AuditFilterDto): EventTimes {
+  const from = fromEvent === undefined ? undefined : parseInstant(fromEvent);
+  const to = toEvent === undefined ? undefined : parseInstant(toEvent);
+  return { ...(from !== undefined && { from }), ...(to !== undefined && { to }) };
 }

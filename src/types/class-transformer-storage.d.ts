@@ -1,5 +1,0 @@
-/** The package has this module but no types for it. */
-declare module 'class-transformer/cjs/storage.js' {
-  import type { MetadataStorage } from 'class-transformer/types/MetadataStorage.js';
-  export const defaultMetadataStorage: MetadataStorage;
-}
