@@ -46,7 +46,7 @@ The log is new. Make an organization, and get its first key, with the root key${
 
 const KNOWN = [ConfigError, StoreUnusable, CorruptRecord, PositionOutOfRange, UnreadableRecord];
 
-/** Faults that the operator can mend are told in a sentence; others with all there is. */
+/** Faults that the operator can fix are printed as one sentence, others with their stack. */
 function die(error: unknown): never {
   const known = KNOWN.some((kind) => error instanceof kind) || isListenFault(error);
   process.stderr.write(

@@ -73,7 +73,7 @@ export function isPassing(error: unknown): boolean {
   return error instanceof ConnectionError && PASSING.includes(error.fault);
 }
 
-/** Calls the service: authorization, retries, errors. Bodies and answers are JSON texts. */
+/** Calls the service: authorization, retries, errors. Requests and responses are JSON texts. */
 export class ApiClient {
   readonly #options: ClientOptions;
   readonly #connections: Connections;
@@ -87,7 +87,7 @@ export class ApiClient {
     this.#connections.close();
   }
 
-  /** The body of a 2xx answer, checked to be JSON, as text: parsing would alter large numbers. Empty for a 204. */
+  /** Returns the body of a 2xx response as text, checked to be JSON: parsing would alter large numbers. Empty for a 204. */
   async call(call: ApiCall): Promise<string> {
     for (let attempt = 0; ; attempt++) {
       try {
@@ -102,7 +102,7 @@ export class ApiClient {
     }
   }
 
-  /** Passes a 2xx answer on as it comes in; what `take` throws for an answer that breaks off is explained, too. */
+  /** Streams a 2xx response to `take`; errors of `take` after a broken connection are explained, too. */
   async download<Result>(call: ApiCall, take: (answer: IncomingMessage) => Promise<Result>): Promise<Result> {
     const { observer, signal } = this.#options;
     const exchange = this.#exchange(call);

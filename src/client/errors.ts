@@ -15,7 +15,7 @@ export class Interrupted extends ClientError {
 }
 
 /**
- * Why there is no answer: no such host, nothing listens, no way there, the connection ended too soon, the certificate is
+ * Why there is no response: no such host, nothing listens, no way there, the connection ended too soon, the certificate is
  * not trusted, what came back is not HTTP or not JSON, or anything else.
  */
 export type ConnectionFault =
@@ -41,7 +41,7 @@ export class ConnectionError extends ClientError {
   }
 }
 
-/** The Error body of the service, as far as an answer carried one. */
+/** The Error body of the service, as far as the response had one. */
 export interface ErrorBody {
   status: number;
   message: string;

@@ -21,7 +21,7 @@ export interface RawAnswer {
 
 export interface Connections {
   send(exchange: Exchange, signal: AbortSignal): Promise<RawAnswer>;
-  /** The answer as it comes in, of any length. */
+  /** Streams the response, of any length. */
   open(exchange: Exchange, signal: AbortSignal): Promise<IncomingMessage>;
   close(): void;
 }
@@ -78,7 +78,7 @@ function openAnswer(exchange: Exchange, signal: AbortSignal, { agent, request }:
   });
 }
 
-/** Rejects for an answer that is not whole. */
+/** Rejects if the response is incomplete. */
 export async function readAnswer(response: IncomingMessage): Promise<RawAnswer> {
   const chunks: Buffer[] = [];
   let size = 0;

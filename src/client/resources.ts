@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { type ApiCall, type ApiClient, path } from './api-client.js';
 
-/** The calls on the resources of a kind in an organization. Bodies and answers are JSON texts. */
+/** The calls on the resources of a kind in an organization. Requests and responses are JSON texts. */
 export interface ResourceCalls {
   get(ref: string): Promise<string>;
   create(body: string): Promise<string>;

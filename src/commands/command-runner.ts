@@ -16,7 +16,7 @@ import { pause } from '../platform/waiting.js';
 const DECIDE_MS = 5_000;
 
 export interface ControlCommand {
-  /** The same for a retry of the same request: while the command is known, the first outcome is the answer. */
+  /** The same for a retry of the same request: while the command is known, a retry returns the first outcome. */
   readonly id: string;
   /** Set when the request carried an Idempotency-Key: the hash of what was asked. */
   readonly requestHash?: string;
@@ -29,8 +29,8 @@ export interface ControlCommand {
   /** Pure; called again on fresh state whenever another command got in between. Throws `ControlRefusal`. */
   readonly decide: (read: Read) => ControlEvent[];
   /**
-   * Judges a retry of a command that was applied before, whose answer is to be given again. Pure; throws `ControlRefusal`.
-   * Absent: whoever may ask may see the answer.
+   * Judges a retry of a command that was applied before, whose response is returned again. Pure; throws `ControlRefusal`.
+   * Absent: every caller who may send the request may see the response.
    */
   readonly judgeRetry?: ((read: Read, events: readonly ControlEvent[]) => void) | undefined;
 }
@@ -54,7 +54,7 @@ type Decision = Pick<ControlRecord, 'events' | 'expected'>;
  *
  * Throws the decision's refusal, `unauthenticated` or `forbidden` if the caller has lost what the command needs,
  * `conflict` when others keep winning or the change is more than one record holds, `idempotency_conflict`,
- * `log_unavailable`, or `outcome_unknown`: then a retry with the same command id tells.
+ * `log_unavailable`, or `outcome_unknown`: then a retry with the same command id returns the outcome.
  */
 export class CommandRunner {
   private readonly queues = new Map<string, Promise<unknown>>();
@@ -101,7 +101,7 @@ export class CommandRunner {
   private async attempt(command: ControlCommand): Promise<Applied | undefined> {
     const earlier = await this.state.applied(command.id);
     if (earlier) {
-      // No record of this retry will be void, so it is the confirmed state that tells whether the caller may still see it.
+      // No record of this retry will be void, so the confirmed state decides whether the caller may still see it.
       if (command.authority) await this.authorities.confirmed(command.authority);
       const applied = appliedAs(command, earlier);
       this.judgeRetry(command, applied);
@@ -171,7 +171,7 @@ export class CommandRunner {
     return decision.events.length > 0 ? undefined : { events: [], ...this.state.last };
   }
 
-  /** Resolves also when the append may or may not have happened: the fold will tell. */
+  /** Also resolves if the outcome of the append is unknown: the fold decides. */
   private async append(record: ControlRecord): Promise<void> {
     try {
       await this.log.append([controlEntry(record)]);
@@ -193,7 +193,7 @@ function errorOf({ code, message, faults, missing }: ControlRefusal): ControlErr
   return new ControlError(code, message, missing && { missing });
 }
 
-/** The answer is what the log has, whichever record of the command that is. */
+/** Returns the outcome in the log, whichever record of the command has it. */
 function appliedAs(command: ControlCommand, outcome: CommandOutcome): Applied {
   if (outcome.requestHash !== command.requestHash) {
     throw new ControlError(

@@ -19,7 +19,7 @@ import { CommandRunner } from './command-runner.js';
 export interface ChangeRequest {
   readonly org: string;
   readonly by: Caller;
-  /** What the caller's access rests on; undefined for the root key, and where a code stands in for a key. */
+  /** What the caller's access rests on; undefined for the root key, and if the caller presents a code instead of a key. */
   readonly authority: Authority | undefined;
   readonly idempotencyKey?: string;
   /** The method and path of a request with an Idempotency-Key, and its body: the same for a retry. */
@@ -30,7 +30,7 @@ export interface Change {
   /** Identifies the command: the same for a retry with the same Idempotency-Key. */
   readonly commandId: string;
   readonly events: readonly ControlEvent[];
-  /** Whether reads on every instance show it already, and nothing is under way of whoever lost rights by it. */
+  /** Whether reads on every instance show the change, and no request of a caller who lost rights by it is in progress. */
   readonly searchable: boolean;
   /** Whether an earlier request made the change, and this one only repeats it. */
   readonly isRetry: boolean;
@@ -98,7 +98,7 @@ export class ControlChanges {
     const { syncTimeoutMs } = this.config;
     const [indexed, settled] = await Promise.all([
       this.waiters.waitFor('control', position, syncTimeoutMs),
-      // Whoever loses rights by this has nothing left that could still be recorded when the answer is given.
+      // When the response is sent, no request of a caller who lost rights by this can still be recorded.
       changesRights(events) ? this.underWay.settled(org, syncTimeoutMs) : true,
     ]);
     return { commandId, events, searchable: isFound(indexed) && settled, isRetry };

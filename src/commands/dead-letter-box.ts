@@ -6,7 +6,7 @@ import type { RootAction, SecurityAction, SecurityEvents } from './security-even
 /** It does not take long enough to be given up. */
 const never = new AbortController().signal;
 
-/** A record that can never be indexed as it is, as the topic of the dead letters tells of it. */
+/** A record that can never be indexed, as `audit.dead` describes it. */
 export interface Letter extends DeadLetter {
   /** `topic/partition/offset` of the record. */
   readonly place: string;

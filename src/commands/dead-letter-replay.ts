@@ -17,7 +17,7 @@ export interface Replay {
 export interface Replayed {
   /** Of the letter. */
   readonly place: string;
-  /** Where its record stands now, too. */
+  /** The position of the appended copy. */
   readonly now: string;
 }
 

@@ -157,7 +157,7 @@ export function deniedEvent(attempt: DeniedAttempt, id: string): AuditEvent {
   );
 }
 
-/** Says how many attempts were denied that no event tells of one by one. */
+/** Counts the denied attempts that have no event of their own. */
 function deniedSummaryEvent(org: string, summary: DeniedSummary, id: string): AuditEvent {
   const postedTime = isoTime(timeOf(id));
   return {

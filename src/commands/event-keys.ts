@@ -16,7 +16,7 @@ interface EventReader {
   ): Promise<{ readonly items: readonly { readonly source: string }[] }>;
 }
 
-/** How long a publish waits for the read model to say whether a key stands for an event from before. */
+/** How long a publish waits for the read model to say whether a key belongs to an earlier event. */
 const LOOK_UP_MS = 1_000;
 
 /** So many look-ups of a bulk run at once. */
@@ -26,7 +26,7 @@ const AT_ONCE = 20;
 const RECHECK_MS = 60 * 60 * 1_000;
 
 /**
- * The identifier that a publisher's Idempotency-Key stands for. The publisher is the principal, so that a retry with
+ * The identifier derived from a publisher's Idempotency-Key. The publisher is the principal, so that a retry with
  * another of its keys gives the same.
  */
 export function keyedEventId(

@@ -3,10 +3,10 @@ import type { Caller } from '../control/fold.js';
 import { cutTo } from '../platform/text.js';
 import type { SecurityEvents } from './security-events.js';
 
-/** In bytes of JSON: enough to tell what was asked for, little enough for a record. */
+/** In bytes of JSON: enough to identify the request, small enough for a record. */
 const LONGEST_FILTER = 200;
 
-/** So many names of contexts are told. */
+/** At most this many names of contexts are recorded. */
 const MOST_CONTEXTS = 50;
 
 export interface ExportRequest {

@@ -7,7 +7,7 @@ import { networkOf } from '../platform/network.js';
 
 const WINDOW_MS = 60_000;
 
-/** So many addresses, and as many invitations, are told apart within a window. */
+/** How many addresses, and how many invitations, are counted separately within a window. */
 const MOST_KEPT = 4_096;
 
 /** So many addresses are named in a warning. */

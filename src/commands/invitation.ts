@@ -176,7 +176,7 @@ export class AcceptInvitation extends Command<Accepted> {
 }
 
 /**
- * Whoever has the code becomes the user of the invited address. Without it nothing can be learned, not even whether the
+ * The holder of the code becomes the user with the invited address. Without it nothing can be learned, not even whether the
  * organization exists, and nobody is kept waiting: what has no chance does not queue with the organization's changes.
  */
 @CommandHandler(AcceptInvitation)

@@ -14,7 +14,7 @@ import { SecurityEvents } from './security-events.js';
 const PREFIX = 'svc_';
 const CODE_PREFIX = 'svcinv_';
 
-/** How long a retry shows the key of the first answer again. */
+/** How long a retry returns the key of the first response again. */
 const SHOWN_AGAIN_MS = 10 * 60_000;
 
 /** What is stored of a key or code: its SHA-256, in hex. It has 256 random bits, so a plain hash gives nothing away. */
@@ -38,7 +38,7 @@ export class KeySecrets {
 
   /**
    * The key of a command that may be retried: the same at each retry, on every instance. Nobody without the service
-   * secret can compute it. So a retry can give the first answer although the key is stored nowhere.
+   * secret can compute it. So a retry can return the first response although the key is stored nowhere.
    */
   derived(commandId: string): string {
     return PREFIX + this.secret.derived('key', `key of command ${commandId}`);

@@ -8,7 +8,7 @@ import type { Clock } from '../platform/clock.js';
 
 /** Refuses letters beyond the limits. Those of new invitations are counted from the log, the same by all processes. */
 export class LetterGate {
-  /** What this process sent again for retries: no record tells of it. */
+  /** Letters that this process sent again for retries; they are not recorded. */
   private readonly resent = new SentLetters();
 
   constructor(

@@ -31,7 +31,7 @@ export interface RootAction {
   readonly touched?: ReadonlyMap<string, Data>;
 }
 
-/** So many organizations are told of one action; of more, only the journal of the service tells. */
+/** At most this many organizations get a record of one action; beyond that, only the service's journal has it. */
 const MOST_TOLD = 1_000;
 
 /** How long the end of the process waits for the last records. */

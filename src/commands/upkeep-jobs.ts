@@ -44,7 +44,7 @@ export class Jobs {
     private readonly logger: Logger,
   ) {}
 
-  /** Starts it; throws `conflict` while any job runs. Never rejects later: its state tells what became of it. */
+  /** Starts it; throws `conflict` while any job runs. Never rejects later: its state shows the outcome. */
   start(name: JobName, work: Work): JobState {
     if (this.running) {
       const { name: other } = this.running;

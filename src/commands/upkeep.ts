@@ -17,7 +17,7 @@ export interface ReconcileRange {
   readonly to?: number;
 }
 
-/** What the projections can do with a whole read model; each answers its report. */
+/** Operations on the whole read model; each returns its report. */
 export interface Maintenance {
   rebuild(tell: Tell, signal: AbortSignal): Promise<object>;
   reconcile(range: ReconcileRange, tell: Tell, signal: AbortSignal): Promise<object>;

@@ -5,7 +5,7 @@ export const OPEN_ARRAY = 0x5b;
 export const CLOSE_ARRAY = 0x5d;
 export const OPEN_OBJECT = 0x7b;
 export const CLOSE_OBJECT = 0x7d;
-/** A number, a literal, or what stands in place of one. */
+/** A number, a literal, or invalid text in its place. */
 export const WORD = 1;
 /** Behind the last token. */
 export const END = -1;

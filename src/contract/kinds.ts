@@ -114,7 +114,7 @@ const DESCRIBED: readonly Column[] = [
   CREATED,
 ];
 
-/** Named, created, edited and deleted by whoever has the permission; those that came with the organization stay. */
+/** Callers with the permission create, edit and delete these; those made with the organization cannot be deleted. */
 const NAMED = {
   ref: 'name',
   unique: 'organization',
@@ -264,7 +264,7 @@ const AUDIT_CONTEXT = {
   columns: [],
 } as const satisfies Kind;
 
-/** Invitations are sent, accepted and revoked by whoever may `invite` users. */
+/** Callers who may `invite` users send and revoke invitations. */
 const INVITATION = {
   ...APART,
   name: 'invitation',

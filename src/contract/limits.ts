@@ -14,7 +14,7 @@ export const LIMITS = {
   faults: 100,
   idempotencyKey: 255,
 
-  /** Items of a page: unless told, and at most. */
+  /** Items of a page: the default and the maximum. */
   page: { usual: 50, most: 1_000 },
   /** Events that can be reached by page number. */
   pagedEvents: 10_000,

@@ -18,10 +18,10 @@ import { SentLetters } from '../model/sent-letters.js';
 import { DigestTable } from './digest-table.js';
 import { KnownCommands, type LogPosition } from './known-commands.js';
 
-/** One command's whole effect, as it stands in the `control` topic. Applied as one or not at all. */
+/** The complete effect of one command, as recorded in the `control` topic. Applied as a whole or not at all. */
 export interface ControlRecord {
   readonly commandId: string;
-  /** When the command came with an Idempotency-Key: tells a retry from another request with the same key. */
+  /** When the command came with an Idempotency-Key: distinguishes a retry from another request with the same key. */
   readonly requestHash?: string;
   readonly at: string;
   readonly by: Caller;
@@ -103,7 +103,7 @@ export function foldRecord(fold: ControlFold, record: ControlRecord, place: LogP
   return 'applied';
 }
 
-/** Forgets the state of a stream and keeps its version, which is all that tells whether later records are void. */
+/** Forgets the state of a stream and keeps its version, which decides whether later records are void. */
 export function forgetState(fold: ControlFold, stream: StreamName): void {
   const known = fold.streams.get(stream);
   if (known) putStream(fold, stream, known.version, known.state, undefined);

@@ -30,9 +30,9 @@ export interface Needed {
 }
 
 /**
- * Who may call a route: anybody, whoever knows what the body must say (`invited`), whoever has a valid key (`keyed`), the
- * holder of the root key, everybody of the path's `:org`, or a principal there with a permission. `public` routes alone
- * answer while the process is not ready.
+ * Who may call a route: anybody (`public`), a caller who knows the code in the body (`invited`), the holder of a valid key
+ * (`keyed`) or of the root key, everybody of the path's `:org`, or a principal there with a permission. Only `public`
+ * routes respond while the process is not ready.
  */
 export type Access = 'public' | 'invited' | 'keyed' | 'root' | 'member' | Needed;
 
@@ -179,7 +179,7 @@ export class AccessCheck {
   }
 
   private refusal(request: FastifyRequest, access: Checked, hash: string): ControlError | undefined {
-    // Both are hashes of 256 random bits: how far they agree tells nothing about the key.
+    // Both are hashes of 256 random bits: the length of their common prefix reveals nothing about the key.
     const root = hash === this.rootKeyHash;
     request.standing = null;
     if (access === 'root' || root) {
@@ -253,7 +253,7 @@ export class AccessCheck {
     }
   }
 
-  /** What an authenticated caller may not do is told to the auditors, wherever it was found out. */
+  /** Records every refusal of an authenticated caller for the auditors, wherever it was decided. */
   readonly noteDenied = (
     request: FastifyRequest,
     reply: FastifyReply,

@@ -57,7 +57,7 @@ function nameFaults(body: unknown) {
   return reason === undefined ? [] : [{ pointer: '/name', reason }];
 }
 
-/** What the shape does not say. Looks at a document of any shape, so that all faults are told at once. */
+/** Checks the rules that the shape cannot express, on a document of any shape, so that all faults are reported at once. */
 function specFaults(spec: unknown, regexes: RegexCheck): FieldFault[] {
   const ports = items(member(spec, 'ports'));
   const faults: FieldFault[] = [];

@@ -94,7 +94,7 @@ type Cipher = (typeof CIPHERS)[number];
 const DEFAULT_PORTS: readonly SentPort[] = [{ number: 443 }];
 const DEFAULT_MAX_AGE = '24h';
 
-/** The specification with its defaults, as every answer shows it. Completing it again changes nothing. */
+/** The specification with its defaults, as every response shows it. Idempotent. */
 export function completedSpec({ ports = DEFAULT_PORTS, ...spec }: SentDomainSpec): DomainSpec {
   return { dnsMode: 'cname', ...spec, ports: ports.map(completedPort) };
 }

@@ -68,7 +68,7 @@ function targetsOf({ target, targetLinks = [] }: PolicyDocument): Given['targets
   return target ?? targetLinks;
 }
 
-/** So that who lacks several is told of the one that would do for all. */
+/** The strongest permission comes first, so a refusal names the one that implies the others. */
 function strongestFirst(kind: TargetKind): readonly PermissionName[] {
   return permissionsOn(kind)
     .map(({ name }) => name)

@@ -53,7 +53,7 @@ export function missingFor(
   return missingOf(rules, granter, needed) ?? missingForEvents(read, rules, org, granter, events);
 }
 
-/** The refusal that tells the granter what it lacks, and names no resource that it does not know. */
+/** The refusal names what the granter lacks, but no resource that the granter may not view. */
 export function refusalOf(read: Read, org: string, granter: string, missing: Missing, why: string): ControlRefusal {
   return lacking(missing, rulesOf(read, org), org, granter, why);
 }

@@ -27,13 +27,13 @@ export function gravityOf(rules: AccessRules, { kind, permission, target }: Want
   const isPrivilege =
     PRIVILEGES.includes(permission) || (PRINCIPAL_KINDS.includes(kind) && CHANGES.includes(permission));
   if (!isPrivilege) return 'plain';
-  // Whoever manages all of these, or makes a policy, may do everything.
+  // A caller who manages all of these, or creates a policy, could get every permission.
   const isOverAll = target === undefined && permission === 'manage' && PRINCIPAL_KINDS.includes(kind);
   if (isOverAll || (kind === 'policy' && permission === 'create')) return 'superuser';
   return target !== undefined && givesEverything(rules, target) ? 'superuser' : 'privilege';
 }
 
-/** Whoever may change all policies may do everything. */
+/** A caller who may edit all policies could get every permission. */
 function givesEverything(rules: AccessRules, target: string): boolean {
   const { kind, ref } = parseLink(target) ?? {};
   if (kind === 'policy') return ref === SUPERUSERS;

@@ -65,7 +65,7 @@ function milliseconds(text: string, end: number): number {
   return digits(text, 20, count) * 10 ** (3 - count);
 }
 
-/** East of Greenwich; NaN where no zone stands at the end of the text. */
+/** Minutes east of Greenwich; NaN if the text does not end with a zone. */
 function offsetMinutes(text: string, at: number): number {
   const sign = text[at];
   if (sign === 'Z') return text.length === at + 1 ? 0 : Number.NaN;

@@ -127,7 +127,7 @@ export interface AcceptInvitation extends Omit<Occasion, 'granter'> {
 
 /**
  * Makes the user with a first key, and a member of the group if that still exists and takes one more: one record. An
- * unknown invitation and a wrong code are refused alike, before anything else is told.
+ * unknown invitation and a wrong code are refused with the same error, before any other check.
  */
 export function decideAcceptInvitation(read: Read, command: AcceptInvitation): ControlEvent[] {
   const { org, invitation: invitationId, codeHash, name, keyHash, mostDays, at, id } = command;

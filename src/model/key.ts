@@ -96,7 +96,7 @@ export function refuseRemovedKey(read: Read, events: readonly ControlEvent[]): v
 }
 
 /**
- * Judges a retry that is to show a key again: as if the key were issued to whoever asks now. Throws `forbidden` if the
+ * Judges a retry that shows a key again, as if the key were issued to the present caller. Throws `forbidden` if the
  * caller does not hold what the principal holds by now, and `conflict` for a key that outlives the one that asks.
  */
 export function refuseShownKey(

@@ -3,7 +3,7 @@ import { type Candidate, matches, type QuerySpec, type Term } from './query.js';
 import type { Fault } from './refusal.js';
 import { isBuiltinTag, type Resource } from './resource.js';
 
-/** Who is a member of a group besides those that are linked: whoever matches at the moment. */
+/** Users who match are members of the group, in addition to linked members, for as long as they match. */
 export interface MemberQuery {
   readonly kind: 'user';
   readonly fetch: 'items';

@@ -19,7 +19,7 @@ export interface RecoverOrg extends Occasion {
  * A new key for the service account `admin` of an organization that has lost its last one. The account is made again
  * where it was deleted, and is a superuser again where it was none, even when the group has as many members as it may
  * have: an organization that nobody can enter must not stay so. The keys of an account that was no superuser are revoked:
- * whoever issued them had not what the account is given here.
+ * the person who issued them did not have the rights that the account gets here.
  */
 export function decideRecoverOrg(read: Read, command: RecoverOrg): ControlEvent[] {
   const { org, keyHash, at, id } = command;

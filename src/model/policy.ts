@@ -22,7 +22,7 @@ export const policyRules = {
   refuseEdit: refuseBuiltinRules,
 } as const;
 
-/** Of `target` and `targetLinks` one stands in place of the other: a patch that gives one takes the other away. */
+/** `target` and `targetLinks` exclude each other: a patch that sets one removes the other. */
 function replacedTarget({ target = null, targetLinks = null }: Json): object {
   if (target !== null) return { targetLinks: null };
   return targetLinks === null ? {} : { target: null };
@@ -102,7 +102,7 @@ function checked(read: Read, org: string, document: PolicyDocument, before?: Pol
   return kept;
 }
 
-/** Groups that would be given something, and let in whoever says the right thing of himself. */
+/** Groups that the policy would grant something to, and whose members could add themselves. */
 function selfSetFaults(read: Read, org: string, document: PolicyDocument, before?: PolicyState): Fault[] {
   return document.bindings.flatMap(({ principalLinks }, at) =>
     principalLinks.flatMap((link, index) => {

@@ -17,13 +17,13 @@ export const ROOT_KEY_ID = 'root';
 /** The publisher of what the service records without being asked. */
 export const SERVICE_PUBLISHER = { keyId: 'service' } as const satisfies Publisher;
 
-/** Takes of a principal or caller what an event tells of it. */
+/** The parts of a principal or caller that an event records. */
 export function publisherOf({ link, keyId }: Omit<Publisher, 'remoteIp'>, remoteIp: string): Publisher {
   return { ...(link !== undefined && { link }), keyId, remoteIp };
 }
 
 /**
- * Stands for the service itself where events name an organization: its context `svc` is the journal of what the root key
- * did. No organization can have this name, and only the root key reads it.
+ * The organization of the service's own events. Its context `svc` is the journal of the root key's actions. No
+ * organization can have this name, and only the root key reads it.
  */
 export const SERVICE_ORG = '-service';

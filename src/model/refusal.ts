@@ -36,7 +36,7 @@ export interface Fault {
 export interface Missing {
   readonly kind: TargetKind;
   readonly permission: PermissionName;
-  /** Link of the resource; only where the one who is told may know of it. */
+  /** Link of the resource; present only if the reader of the refusal may view it. */
   readonly target?: string;
 }
 

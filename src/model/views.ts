@@ -20,7 +20,7 @@ const INTERNAL = [
   'superusers',
 ];
 
-/** The resource as callers see it, in every answer alike. */
+/** The resource as callers see it, the same in every response. */
 export function viewOf(kind: ViewKind, state: object, read: Read): View {
   const shown = publicPart(state);
   const href = hrefOf(kind, state);

@@ -30,7 +30,7 @@ function labelFault(label: string): string | undefined {
   return undefined;
 }
 
-/** Whether it stands for a label of another script, in the one form that such a label has. */
+/** Whether it encodes a label of another script in its canonical form. */
 function isALabel(label: string): boolean {
   const decoded = domainToUnicode(label);
   return !isAscii(decoded) && domainToASCII(decoded) === label;

@@ -56,7 +56,7 @@ export function timeOf(id: string): number {
 }
 
 /**
- * The identifier that a caller's key stands for: UUIDv8 (RFC 9562 section 5.8) over SHA-256 of the parts. Each part is
+ * The identifier derived from a caller's key: UUIDv8 (RFC 9562 section 5.8) over SHA-256 of the parts. Each part is
  * preceded by its length, so no two lists of parts meet; the same parts give the same identifier on every instance.
  */
 export function keyedId(...parts: readonly string[]): string {

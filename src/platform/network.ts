@@ -17,7 +17,7 @@ export function networkOf(address: string): string {
   return `${groups.join(':')}::/64`;
 }
 
-/** An embedded IPv4 address stands for two groups; it never reaches the first four. */
+/** An embedded IPv4 address counts as two groups; it is never among the first four. */
 function groupsOf(text: string): string[] {
   if (text === '') return [];
   return text.split(':').flatMap((group) => (group.includes('.') ? ['0', '0'] : [group]));

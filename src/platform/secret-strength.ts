@@ -20,7 +20,7 @@ const MANY_CHARACTERS = 64;
 const FEW_DIFFERENT = 5;
 
 /**
- * An upper bound of how many bits a guesser has to find out. Nothing can tell a random text from one that looks random:
+ * An upper bound of the bits that an attacker has to guess. No check can prove that a text is random:
  * this refuses what is short, of few different characters, or made of repetitions.
  */
 export function secretBits(secret: string): number {

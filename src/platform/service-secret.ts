@@ -3,7 +3,7 @@ import { createCipheriv, createDecipheriv, createHmac, createSecretKey, hkdfSync
 const NONCE_BYTES = 12;
 const TAG_BYTES = 16;
 
-/** Sealed texts have lengths of whole blocks, so that a length tells little about the text. */
+/** Sealed texts are padded to whole blocks, so that their length reveals little about the text. */
 const BLOCK = 64;
 
 type Purpose = 'key' | 'cursor';
@@ -45,7 +45,7 @@ export class ServiceSecret {
   /** Undefined for what was not sealed by this service for this purpose and `boundTo`. */
   opened(purpose: Purpose, sealed: string, boundTo: string): string | undefined {
     const bytes = Buffer.from(sealed, 'base64url');
-    // Decoding passes over what is not base64url: only one text stands for these bytes.
+    // Decoding ignores characters outside base64url; only the canonical encoding is accepted.
     if (bytes.length < NONCE_BYTES + BLOCK + TAG_BYTES || bytes.toString('base64url') !== sealed) return undefined;
     const nonce = bytes.subarray(0, NONCE_BYTES);
     const decipher = createDecipheriv('aes-256-gcm', this.keyFor(purpose), nonce, { authTagLength: TAG_BYTES });
@@ -54,7 +54,7 @@ export class ServiceSecret {
     try {
       decipher.final();
     } catch {
-      // Node tells a wrong tag by an error without a code.
+      // Node reports a wrong tag with an error that has no code.
       return undefined;
     }
     return padded.subarray(0, padded.length - padded.readUInt8(padded.length - 1)).toString();

@@ -108,7 +108,7 @@ function checkpoint(db: DatabaseSync): void {
   try {
     db.exec('PRAGMA wal_checkpoint(PASSIVE)');
   } catch {
-    // All is in the write-ahead log as before. What is wrong with the disk, the next commit tells.
+    // The write-ahead log still has everything. The next commit reports the fault of the disk.
   }
 }
 

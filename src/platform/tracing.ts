@@ -3,10 +3,10 @@ import { type Attributes, ProxyTracerProvider, SpanStatusCode, trace } from '@op
 /** Spans go wherever the process's OpenTelemetry SDK sends them. */
 const tracer = trace.getTracer('control-service');
 
-/** What stands in for an SDK where there is none. */
+/** OpenTelemetry's provider when no SDK is registered. */
 const NO_SDK = new ProxyTracerProvider().getDelegate();
 
-/** Without an SDK a span would be made, entered and thrown away: a few per cent of a publish, for nothing. */
+/** Without an SDK, creating spans costs a few per cent of a publish and records nothing. */
 function isTraced(): boolean {
   const provider = trace.getTracerProvider();
   return !(provider instanceof ProxyTracerProvider && provider.getDelegate() === NO_SDK);

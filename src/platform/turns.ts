@@ -6,7 +6,7 @@ const SLICE_MS = 5;
 /** Work that comes late in an iteration of the loop may take so long all the same: most work is done by then. */
 const GRACE_MS = 1;
 
-/** Work that was told that its budget is spent may take so much longer until it has ended. */
+/** How much longer work may run after it was told that its budget is spent. */
 const OVERDRAFT_MS = 250;
 
 /**
@@ -30,9 +30,9 @@ export interface Job {
   readonly org: string;
   /** How long all runs together may hold the event loop, in milliseconds; undefined: as long as they need. */
   readonly budgetMs?: number | undefined;
-  /** Whether the work ends early with what it has when it is told that the budget is spent. */
+  /** Whether the work ends early with a partial result when its budget is spent. */
   readonly mayEndEarly?: boolean;
-  /** What the refusal tells when the budget is spent: what the caller can do. */
+  /** The end of the refusal's message: what the caller can do when the budget is spent. */
   readonly remedy?: string;
   /** Aborts when nobody waits for the result any more. */
   readonly signal?: AbortSignal;
@@ -43,8 +43,8 @@ export interface Job {
 }
 
 /**
- * Shares the event loop among organizations. In each iteration of the loop heavy work holds it for one slice, whoever the
- * work is for and however much of it there is; organizations with unfinished work get the slices in turn, and within an
+ * Shares the event loop among organizations. In each iteration of the loop heavy work holds it for one slice, for all
+ * organizations together; organizations with unfinished work get the slices in turn, and within an
  * organization each piece of work gets its slice in turn.
  */
 export class Turns {

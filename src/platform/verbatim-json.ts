@@ -106,11 +106,12 @@ export class VerbatimJson {
     const { json } = this;
     if (json[this.at] !== OPEN_OBJECT || !this.enter(depth)) return undefined;
     const value: Record<string, unknown> = {};
+    const keys: string[] = [];
     const marks = [this.at + 1];
     const inner: ReadObject[] = [];
     if (json[this.at + 1] === CLOSE_OBJECT) {
       this.at += 2;
-      return { value, marks, inner };
+      return { value, keys, marks, inner };
     }
     for (;;) {
       const start = this.at + 1;
@@ -122,12 +123,13 @@ export class VerbatimJson {
       const found = this.member(member, depth, inner);
       if (found === undefined) return undefined;
       value[member.key] = found;
+      keys.push(member.key);
       const { at } = this;
       if (json[at] !== COMMA && json[at] !== CLOSE_OBJECT) return undefined;
       marks.push(at + 1);
       if (json[at] === COMMA) continue;
       this.at = at + 1;
-      return { value, marks, inner };
+      return { value, keys, marks, inner };
     }
   }
 

@@ -1,7 +1,9 @@
 /** An object that was read from JSON. */
 export interface ReadObject {
   readonly value: Record<string, unknown>;
-  /** Where each member begins, in the order of the keys, and the place behind the comma or brace after the last. */
+  /** In the order in which they stand. */
+  readonly keys: readonly string[];
+  /** Where the member of each key begins, and the place behind the comma or brace after the last. */
   readonly marks: readonly number[];
   /** The objects in it whose members are known. */
   readonly inner: readonly ReadObject[];
@@ -14,8 +16,11 @@ export function writtenWith(json: Buffer, read: ReadObject, changed: object): Bu
   return pieces.joined();
 }
 
-function writeObject(pieces: Pieces, { value, marks, inner }: ReadObject, changed: Record<string, unknown>): void {
-  const keys = Object.keys(value);
+function writeObject(
+  pieces: Pieces,
+  { value, keys, marks, inner }: ReadObject,
+  changed: Record<string, unknown>,
+): void {
   let separator = '{';
   for (const key of Object.keys(changed)) {
     const member = changed[key];

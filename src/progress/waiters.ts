@@ -65,6 +65,8 @@ export class Waiters {
 
   /** As `waitFor`, for many records that one caller waits for. */
   async waitForAll(topic: Topic, positions: readonly Position[], timeoutMs: number): Promise<readonly Indexed[]> {
+    const [only] = positions;
+    if (only && positions.length === 1) return [await this.waitFor(topic, only, timeoutMs)];
     const last = new Map<number, Position>();
     for (const position of positions) {
       if (position.offset >= (last.get(position.partition)?.offset ?? 0)) last.set(position.partition, position);

@@ -38,14 +38,14 @@ export class ReportAccess extends Query<AccessReport> {
     readonly ref: string,
     /** In milliseconds; undefined: now. */
     readonly at: number | undefined,
-    /** Aborts when nobody waits for the answer any more. */
+    /** Aborts when the client is gone. */
     readonly signal: AbortSignal,
   ) {
     super();
   }
 }
 
-/** A report has at most so many bindings: more is no answer that anybody reads. */
+/** The largest report, in bindings: nobody reads more. */
 const MOST_BINDINGS = 100_000;
 
 /** A report on the past reads the whole log up to then: it may take so many times as long as other requests. */

@@ -70,8 +70,8 @@ export class ListAuditEvents extends Query<AuditPage> {
 
 /**
  * One page of an organization's events: newest first by (eventTime, id), or in the order in which the log took them. Each
- * page shows what may be read when it is asked for. A cursor is good for whoever asks: a change of policies neither ends
- * a list under way nor lets it show more than the caller may read by then.
+ * page shows what may be read when it is asked for. A cursor is valid for every caller: a change of policies
+ * neither ends a list in progress nor shows more than the caller may read by then.
  */
 @QueryHandler(ListAuditEvents)
 export class ListAuditEventsHandler implements IQueryHandler<ListAuditEvents> {

@@ -7,7 +7,7 @@ import type { Cursor, SearchQuery } from '../read-model/search.js';
 
 /** What a cursor goes on with: it is void for another organization, other filters (in any sequence) or another order. */
 export interface Scope extends Pick<SearchQuery, 'org' | 'filters' | 'order'> {
-  /** What else tells this list from others, where it is chosen by more than filters: void for another, too. */
+  /** Distinguishes lists that differ in more than their filters; a cursor is void for another list. */
   readonly of?: object;
 }
 
@@ -21,8 +21,8 @@ export interface SortedPlace {
 }
 
 /**
- * Cursors as texts for links. They are sealed: a place in the shared log tells how much others write, and nobody can make
- * one up. A text is good in every process that has the same service secret, and for its own list alone.
+ * Cursors as texts for links. They are sealed: a position in the shared log would reveal how much others write, and
+ * cannot be forged. A text is good in every process that has the same service secret, and for its own list alone.
  */
 @Injectable()
 export class Cursors {

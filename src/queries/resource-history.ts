@@ -155,7 +155,7 @@ function pageOf(resourceId: string, items: readonly Document[]): EventLogPage {
   return { resourceId, items: items.map(({ source }) => source) };
 }
 
-/** Where a document stands in the order, newest first. */
+/** The position of a document in the order, newest first. */
 function placeOf(document: Document | undefined): readonly [number, string] {
   return [Number(document?.fields['eventTime']), document?.id ?? ''];
 }

@@ -6,7 +6,7 @@ import type { KeyState } from '../model/control-events.js';
 import { type PermissionName, permissionsOn, TARGET_KINDS, type TargetKind } from '../model/permission.js';
 import { keyStream } from '../model/streams.js';
 
-/** The links that are told of a permission on single resources; the others are counted. */
+/** How many links are listed for a permission on single resources; the others are counted. */
 const MOST_LINKS = 20;
 
 /** Where a permission holds: on all resources of its kind, or on so many, of which these are the first by their links. */
@@ -30,7 +30,7 @@ export class WhoAmIHandler implements IQueryHandler<WhoAmI> {
   constructor(private readonly state: ControlState) {}
 
   async execute({ principal: { org, link, keyHash } }: WhoAmI): Promise<Identity> {
-    // Whatever was granted or taken away before the request, on any instance, is in the answer.
+    // Everything granted or revoked before the request, on any instance, is in the response.
     await this.state.confirm();
     const key = this.state.read(keyStream(keyHash));
     if (!key) throw new ControlError('unauthenticated', 'the key was revoked; log in again with `svc login`');

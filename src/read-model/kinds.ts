@@ -14,7 +14,7 @@ export interface Kind {
   readonly unique: readonly string[];
   /** Whether `order: 'received'` is served. */
   readonly received: boolean;
-  /** The field whose values `count` tells apart. */
+  /** The field by whose values `count` groups. */
   readonly countBy?: string;
   readonly expiresBy?: ExpiryClasses;
 }

@@ -4,13 +4,13 @@ import type { KindName } from './kinds.js';
 import type { LastPage, LastQuery, Page, SearchQuery } from './search.js';
 
 /**
- * What the projections made of the log, for reading. It can be thrown away and rebuilt from the log at any time, and
- * then answers the same. Every adapter passes `test/contract/read-model.contract.ts`.
+ * The documents that the projections derive from the log. It can be deleted and rebuilt from the log at any time, and
+ * then returns the same. Every adapter passes `test/contract/read-model.contract.ts`.
  *
- * Documents belong to an organization; each method that reads takes it and never answers with another's.
+ * Documents belong to an organization; each method that reads takes the organization and never returns another's documents.
  *
  * Reads are of one generation, the live one, and so are the methods of `Generation` here. Where several processes share
- * a read model, those write to the generation that `progress` last told, until it is asked again: another process may
+ * a read model, those write to the generation that `progress` last returned, until they call it again: another process may
  * have promoted a new one meanwhile.
  */
 export interface ReadModel extends Generation {
@@ -153,12 +153,12 @@ export interface StrayPage {
   readonly next?: string;
 }
 
-/** What was written to is gone, or was set back. Nothing is lost: the log has it, and `progress` tells where to go on. */
+/** The generation was removed or set back. Nothing is lost: the log has it, and `progress` returns where to continue. */
 export class GenerationLost extends Error {
   override readonly name = 'GenerationLost';
 }
 
-/** Another generation is about to become the live one. Nothing is lost: ask `progress` again, until `apply` is taken. */
+/** Another generation is about to become live. Nothing is lost: call `progress` and `apply` again until they succeed. */
 export class GenerationSealed extends Error {
   override readonly name = 'GenerationSealed';
 }

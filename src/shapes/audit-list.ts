@@ -1,7 +1,7 @@
 import { LAST_PATTERN, PAGE_SIZE_PATTERN } from '../contract/limits.js';
 import { IsCursor, IsInstant, IsText, Optional } from './shape.js';
 
-/** The filters of everything that answers with audit events, and a cursor to go on from. */
+/** The filters of all lists and exports of audit events, and the cursor to continue from. */
 export class AuditFilterDto {
   @Optional() @IsText() contextName?: string;
   @Optional() @IsText() resourceId?: string;

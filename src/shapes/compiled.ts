@@ -8,7 +8,7 @@ import type { VerbatimShape } from '../platform/verbatim-json.js';
 import { CONVERTERS, FORMATS } from './shape.js';
 
 /**
- * Compiles a shape, when the first value comes, into a function that answers all faults of a value; none for a value of
+ * Compiles a shape, when the first value comes, into a function that returns all faults of a value: none if the value has
  * the shape. It follows the same rules as class-validator on the same class, at a fraction of the cost. All members are
  * named; others are refused.
  */
@@ -72,7 +72,7 @@ function faultsOf(errors: readonly ErrorObject[]): FieldFault[] {
   return [...faults.values()];
 }
 
-/** Words a fault so that it names the remedy; undefined for one that another fault tells better. */
+/** Words a fault so that it names the remedy; undefined if another fault explains it better. */
 function faultOf({ instancePath: pointer, keyword, params, schemaPath }: ErrorObject): FieldFault | undefined {
   if (schemaPath.includes('/anyOf/')) return undefined;
   switch (keyword) {
@@ -108,7 +108,7 @@ function faultOf({ instancePath: pointer, keyword, params, schemaPath }: ErrorOb
         pointer,
         reason: `the name ${JSON.stringify(params.propertyName)} must have 1 to ${LIMITS.tagName} characters`,
       };
-    // The branch that was taken tells what is wrong.
+    // The faults of the chosen branch are reported instead.
     case 'if':
       return undefined;
     case 'anyOf':

@@ -34,7 +34,7 @@ export async function openApiPage(): Promise<string> {
   return `${JSON.stringify(withNamedWildcards(document), null, 2)}\n`;
 }
 
-/** OpenAPI has no wildcard; the name of the parameter says what it stands for. */
+/** OpenAPI has no wildcards, so each becomes a named parameter. */
 function withNamedWildcards<Document extends { paths: Record<string, unknown> }>(document: Document): Document {
   const names: Readonly<Record<string, string>> = { name: 'resourceName', id: 'resourceId' };
   const rename = (path: string) =>
@@ -67,9 +67,9 @@ function openApiDocument(app: INestApplication, version: string): OpenAPIObject 
 
 type Schema = Record<string, unknown>;
 
-/** Every route may answer these. */
+/** Errors of every route. */
 const ALWAYS: readonly ErrorCode[] = ['request_timeout', 'uri_too_long', 'headers_too_large', 'not_ready', 'internal'];
-/** Every route with a body may answer these. */
+/** Errors of every route with a body. */
 const OF_A_BODY: readonly ErrorCode[] = [
   'validation_failed',
   'malformed_json',
@@ -84,7 +84,7 @@ const GUARDED: readonly ErrorCode[] = [
   'read_model_unavailable',
 ];
 
-/** Hands what the routes of a controller say of themselves to the generator. */
+/** Passes the documentation of a controller's routes to the generator. */
 function describeRoutes({ prototype }: Type): void {
   for (const [name, descriptor] of Object.entries(Object.getOwnPropertyDescriptors(prototype))) {
     const documentation: RouteDocumentation | undefined =
@@ -133,7 +133,7 @@ function decorated(documentation: RouteDocumentation): MethodDecorator {
   return applyDecorators(...parts);
 }
 
-/** In place of a schema: the answer has no body. */
+/** In place of a schema: the response has no body. */
 const NO_CONTENT = 'Nothing';
 
 function byType(answer: Readonly<Record<string, string>>) {
@@ -144,7 +144,7 @@ const KEY = { type: 'string', minLength: 1, maxLength: 255 };
 const TAG = { type: 'string', pattern: '^("[0-9]{1,15}"|\\*)$' };
 const TAG_USE = 'The ETag of the version that was read: refused with 412 when the resource has another.';
 const KEY_USE =
-  'The same key stands for the same request: a retry gives the first answer, and another body is refused. Of an event for as long as it is kept, of all else for 24 hours.';
+  'The same key identifies the same request: a retry returns the first response, and another body is refused. Keys of events are known for as long as the event is kept, others for 24 hours.';
 
 function bodyOf(body: NonNullable<RouteDocumentation['body']>, required: boolean) {
   const content = Object.entries(body).map(([type, schema]) => [

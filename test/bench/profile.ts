@@ -31,6 +31,8 @@ interface Profile {
 }
 
 const LOADS = { sync: syncPublish, async: asyncPublish, bulk: bulkPublish };
+/** A folder of the sources; of `platform`, which holds many ideas, a file. */
+const OWN = /^(?!.*node_modules).*\/src\/(platform\/.*|.+(?=\/[^/]*$))/;
 /** Less than this share is not shown. */
 const SMALL = 0.01;
 
@@ -97,8 +99,8 @@ function* chain(id: number, parents: ReadonlyMap<number, number>, sources: Reado
 function placeOf({ callFrame: { functionName } }: Node, callers: Iterable<string>): string {
   if (functionName.startsWith('(')) return functionName;
   const all = [...callers];
-  const own = all.map((source) => /^(?!.*node_modules).*\/src\/(.+?)\/[^/]*$/.exec(source)?.[1]).find(Boolean);
-  if (own !== undefined) return own;
+  const own = all.map((source) => OWN.exec(source)).find((found) => found !== null);
+  if (own) return own[1] ?? '';
   const packages = all.map((source) => /.*node_modules\/((?:@[^/]+\/)?[^/]+)/.exec(source)?.[1]);
   return packages.find(Boolean) ?? 'node';
 }

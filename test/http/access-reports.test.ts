@@ -133,7 +133,7 @@ describe('the access report', () => {
     auditctx: 'app',
   };
 
-  test.each(TARGET_KINDS)('of a %s tells of each of its permissions who has it, and why', async (kind) => {
+  test.each(TARGET_KINDS)('of a %s shows who has each permission, and why', async (kind) => {
     if (kind === 'domain') await new Resources(org, 'domain').create({ name: refs.domain, spec: {} });
     const of = kind === 'auditctx' ? `${org.audit}/auditctx/app/-accessreport` : path(kind, refs[kind]);
     const { status, body } = await org.api.get<Report>(of);
@@ -183,7 +183,7 @@ describe('the access report', () => {
     expect((await org.api.get(`${org.audit}/auditctx/.none/-accessreport`)).status).toBe(400);
   });
 
-  test('needs the permission to see the resource, and tells others nothing', async () => {
+  test('needs the permission to view the resource, and shows others nothing', async () => {
     const robots = await robot.get<Refusal>(path('user', 'ann@example.com'));
     const others = await (await newOrg(service)).api.get<Refusal>(path('user', 'ann@example.com'));
     const none = await robot.get<Refusal>(path('user', 'none@example.com'));

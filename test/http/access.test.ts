@@ -48,17 +48,17 @@ describe.each(shown)('%s', (_shown, route) => {
     expect(headers.get('www-authenticate')).toBe('Bearer');
   });
 
-  test('answers 401 to a key with one character more, fewer or of another case', async () => {
+  test('returns 401 for a key with one character more, fewer or of another case', async () => {
     const near = [`${org.key}x`, org.key.slice(0, -1), org.key.toUpperCase(), `${org.key},${org.key}`];
     for (const key of near) expect((await call(route, org.name, key)).status).toBe(401);
   });
 
-  test('answers 403 to the root key', async () => {
+  test('returns 403 for the root key', async () => {
     const { status, body } = await call(route, org.name, service.rootKey);
     expect([status, body.code]).toEqual([403, 'forbidden']);
   });
 
-  test('answers 403 to a key of another organization, alike whether this one exists or not', async () => {
+  test('returns 403 for a key of another organization, the same whether this one exists or not', async () => {
     const other = await newOrg(service);
     const existing = await call(route, other.name, org.key);
     const absent = await call(route, 'no-such-org', org.key);

@@ -220,7 +220,7 @@ test('every route of an organization checks that the caller belongs to it', () =
   expect([...others].filter((access) => isNeeded(access) || access === 'member')).toEqual([]);
 });
 
-test('every route answers every caller as its access says', async () => {
+test('every route accepts and refuses callers as its access declares', async () => {
   const wrong: string[] = [];
   let cells = 0;
   for (const route of all.served) {

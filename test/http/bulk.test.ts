@@ -30,7 +30,7 @@ function ndjson(lines: readonly (string | Sent)[]): Promise<{ status: number; bo
 const statuses = ({ items }: BulkResult) => items.map(({ status }) => status);
 
 describe('a bulk of sound items', () => {
-  test('answers one acknowledgement an item, in order, and all are found', async () => {
+  test('returns one acknowledgement an item, in order, and all are found', async () => {
     const { status, body } = await org.bulk(Array.from({ length: 25 }, (_, index) => named(`n${index}`)));
     expect(status).toBe(200);
     expect(body).toMatchObject({ kind: 'bulkresult', succeeded: 25, failed: 0 });
@@ -39,7 +39,7 @@ describe('a bulk of sound items', () => {
     expect(names).toEqual(body.items.map(({ id, index }) => [id, `n${index}`]));
   });
 
-  test('answers 202 an item with async=true, and all are found soon', async () => {
+  test('returns 202 an item with async=true, and all are found soon', async () => {
     const { status, body } = await org.bulk([named('a'), named('b')], { async: true });
     expect([status, statuses(body)]).toEqual([200, [202, 202]]);
     await org.publish(named('barrier'), { context: 'barrier' });
@@ -129,7 +129,7 @@ describe('an item with a fault', () => {
     ]);
   });
 
-  test('answers 200 with every item refused when no item is sound', async () => {
+  test('returns 200 with every item refused when no item is sound', async () => {
     const { status, body } = await org.bulk([{}, null]);
     expect([status, body.succeeded, body.failed]).toEqual([200, 0, 2]);
   });
@@ -145,7 +145,7 @@ describe('keys in a bulk', () => {
     expect((await recorded()).map(({ resource }) => resource.name)).toEqual(['a', 'plain']);
   });
 
-  test('refuse an item whose key stands for another event, in the same bulk and in a later one', async () => {
+  test('refuse an item whose key belongs to another event, in the same bulk and in a later one', async () => {
     const first = await org.bulk([keyed('a'), keyed('b')]);
     const second = await org.bulk([keyed('a'), keyed('c')]);
     expect([statuses(first.body), statuses(second.body)]).toEqual([

@@ -88,7 +88,7 @@ describe('the list of dead letters', () => {
     });
   });
 
-  it('tells where each record stands, why, and what it is', async () => {
+  it('shows the position, reason and content of each record', async () => {
     await org.publish({ resource: { name: 'fine' } });
     await recorded(entry(ID, TOMORROW), garbage('not JSON'));
     const { items } = await list();

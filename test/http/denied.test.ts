@@ -135,7 +135,7 @@ describe('a denied attempt', () => {
     expect((await other.list()).body.items).toHaveLength(before);
   });
 
-  test('is recorded also when the client does not wait for the answer', async () => {
+  test('is recorded even if the client does not wait for the response', async () => {
     const { port } = new URL(service.url);
     const head = ['GET /org/acme/user HTTP/1.1', 'host: x', `authorization: Bearer ${robot.key}`, 'x-request-id: gone'];
     const socket = connect(Number(port), '127.0.0.1');
@@ -179,7 +179,7 @@ describe('a denied attempt', () => {
     expect((await org.list({ requestId })).body.items).toEqual([]);
   });
 
-  test('in great number is recorded in part, and counted whole: nobody fills the log with refusals', async () => {
+  test('in great number is recorded in part and counted completely, so refusals cannot fill the log', async () => {
     const flooded = await newOrg(service);
     const many = 300;
     const unrecordedSoFar = async () => {
@@ -362,7 +362,7 @@ describe('denied attempts that are not recorded one by one', () => {
     expect(events).toHaveLength(50);
   });
 
-  test('are told by principal, permission and address, the gravest first, the rest as a number', async () => {
+  test('are listed by principal, permission and address, the gravest first, the rest as a number', async () => {
     const { denied, events } = setUp(async (entries) => {
       if (!String(Buffer.from(entries[0]?.value ?? [])).includes('denied-attempts')) {
         throw new ControlError('log_unavailable', 'the queue of the log is full');
@@ -426,7 +426,7 @@ describe('denied attempts that are not recorded one by one', () => {
     expect(event.action?.data?.cut).toEqual(expect.arrayContaining(['resource.name']));
   });
 
-  test('keep nobody waiting for the log, nor the process from its end', async () => {
+  test('delay neither requests nor the end of the process', async () => {
     const { denied } = setUp(() => new Promise(() => undefined));
     const start = performance.now();
     for (let count = 0; count < 60; count += 1) denied.note(attempt('acme'));

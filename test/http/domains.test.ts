@@ -221,7 +221,7 @@ describe('the name of a domain', () => {
     expect(reasons?.join('; ')).toMatch(reason);
   });
 
-  test('is unique over all organizations, and the refusal does not tell whose it is', async () => {
+  test('is unique over all organizations, and the refusal does not name the owner', async () => {
     const name = fresh();
     const other = await newOrg(service);
     await domains.create({ name, spec: {} });
@@ -564,7 +564,7 @@ describe('PUT', () => {
     });
   });
 
-  test('needs a spec, and tells every fault at once', async () => {
+  test('needs a spec, and reports every fault at once', async () => {
     const name = fresh();
     await domains.create({ name, spec: {} });
     expect(pointers(await domains.put(name, { kind: 'group', version: 'x', tags: [] }))).toEqual([
@@ -601,7 +601,7 @@ describe('If-Match', () => {
 });
 
 describe('Idempotency-Key', () => {
-  test('gives a retry the first answer', async () => {
+  test('returns the first response to a retry', async () => {
     const body = { name: fresh(), spec: {} };
     const key = { 'idempotency-key': `create ${body.name}` };
     const first = await domains.create(body, key);

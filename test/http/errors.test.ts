@@ -40,7 +40,7 @@ describe('a path that is none', () => {
     },
   );
 
-  test('is told from one in another case', async () => {
+  test('is distinguished from one in another case', async () => {
     expectError(await org.api.raw('GET', `/AUDIT/org/${org.name}`), 404, 'not_found');
   });
 });
@@ -57,7 +57,7 @@ describe('a method that is none', () => {
     ['health', () => '/health/ready', 'GET, HEAD', ['POST', 'DELETE']],
   ];
 
-  test.each(paths)('answers 405 with Allow: %s', async (_what, path, allow, methods) => {
+  test.each(paths)('returns 405 with Allow: %s', async (_what, path, allow, methods) => {
     for (const method of methods) {
       const answer = await org.api.raw(method, path());
       expect([method, answer.status, answer.headers.get('allow')]).toEqual([method, 405, allow]);
@@ -65,11 +65,11 @@ describe('a method that is none', () => {
     }
   });
 
-  test('answers 405 whatever the body says', async () => {
+  test('returns 405 whatever the body says', async () => {
     expectError(await org.api.raw('PATCH', publish, { headers: JSON_BODY, body: '{' }), 405, 'method_not_allowed');
   });
 
-  test.each(['TRACE', 'PROPFIND'])('answers 405 when it is %s, which no path has', async (method) => {
+  test.each(['TRACE', 'PROPFIND'])('returns 405 for %s, which no path has', async (method) => {
     expectError(await org.api.raw(method, publish), 405, 'method_not_allowed');
   });
 });
@@ -149,7 +149,7 @@ describe('media types', () => {
 });
 
 describe('an address that cannot be', () => {
-  test.each(['%zz', '%', '%e0%a4%a', '%ff'])('%s in the path answers 400', async (part) => {
+  test.each(['%zz', '%', '%e0%a4%a', '%ff'])('%s in the path gets 400', async (part) => {
     for (const path of [`${org.audit}/id/${part}`, `${org.audit}/resource/name/${part}`, `/org/${part}`]) {
       const answer = await org.api.raw('GET', path);
       expectError(answer, 400, 'validation_failed');
@@ -157,22 +157,22 @@ describe('an address that cannot be', () => {
     }
   });
 
-  test('too long a path parameter answers 414', async () => {
+  test('too long a path parameter gets 414', async () => {
     expectError(await org.api.raw('GET', `${org.audit}/id/${'a'.repeat(20_000)}`), 414, 'uri_too_long');
   });
 
-  test('too long a URL answers the Error body', async () => {
+  test('too long a URL gets the Error body', async () => {
     const answer = await org.api.raw('GET', `${org.audit}/resource/name/${'a'.repeat(70_000)}`);
     expect([414, 431]).toContain(answer.status);
     expectError(answer, answer.status, answer.status === 414 ? 'uri_too_long' : 'headers_too_large');
   });
 
-  test('too large headers answer the Error body', async () => {
+  test('too large headers get the Error body', async () => {
     const answer = await org.api.raw('GET', org.audit, { headers: { 'x-large': 'a'.repeat(70_000) } });
     expectError(answer, 431, 'headers_too_large');
   });
 
-  test('what is not HTTP answers the Error body', async () => {
+  test('a request that is not HTTP gets the Error body', async () => {
     const { port } = new URL(service.url);
     const text = await new Promise<string>((resolve, reject) => {
       let received = '';

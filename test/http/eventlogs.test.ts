@@ -84,7 +84,7 @@ const KINDS: readonly [kind: string, make: (name: string) => Promise<Made>][] = 
 describe.each(KINDS)('the log of a %s', (kind, make) => {
   const own = (events: readonly Event[]) => events.filter(({ resource }) => resource.type === kind);
 
-  test('tells what happened to it, newest first, in the audit envelope', async () => {
+  test('lists its events, newest first, in the audit envelope', async () => {
     const { ref, id } = await make('told');
     await done(of(kind).patch(ref, { description: 'changed' }));
     const answer = await log(kind, ref);
@@ -196,7 +196,7 @@ test('the log of one resource needs the permission on that one alone', async () 
   expect((await log('group', 'two', '', reader)).status).toBe(403);
 });
 
-test('members that come and go are told as such', async () => {
+test('shows added and removed members', async () => {
   await done(of('group').create({ name: 'club' }));
   const memberLinks = [`/org/${org.name}/serviceaccount/admin`];
   await done(of('group').patch('club', { memberLinks: { $append: memberLinks } }));
@@ -206,7 +206,7 @@ test('members that come and go are told as such', async () => {
   expect(actions(await log('group', 'club'))).toEqual(['edit', 'remove-member', 'add-member', 'create']);
 });
 
-test('what the deletion of another did is told in the log of both', async () => {
+test('a deletion that changes another resource is in the logs of both', async () => {
   await done(of('serviceaccount').create({ name: 'leaver' }));
   await done(of('group').create({ name: 'left', memberLinks: [`/org/${org.name}/serviceaccount/leaver`] }));
   await of('serviceaccount').delete('leaver');

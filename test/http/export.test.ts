@@ -73,7 +73,7 @@ test('gives each event digit for digit as the list does', async () => {
   expect(texts[0]).toContain('12345678901234567890123');
 });
 
-test('of nothing is the last line alone, and its cursor shows what comes first', async () => {
+test('of an empty log is only the last line, and its cursor continues with the first event', async () => {
   const none = await exported(app);
   expect([none.texts, none.end.count]).toEqual([[], 0]);
   await org.publish(named('first'));
@@ -116,7 +116,7 @@ test('takes the filters of the list', async () => {
   expect((await exported({ resourceName: 'web', toEvent: '2026-02-01T00:00:00Z' })).end.count).toBe(0);
 });
 
-test('has nothing of another organization, and its cursors are good for nobody else', async () => {
+test('contains nothing of another organization, and its cursors are invalid there', async () => {
   const other = await newOrg(service);
   await other.publish(named('theirs'));
   await org.publish(named('mine'));

@@ -272,7 +272,7 @@ describe('an invitation', () => {
       expect((await accepting(await inviting(admin, 'superusers'))).status).toBe(201);
     }));
 
-  test('is refused at its acceptance when the inviter was demoted, and tells whom to ask', () =>
+  test('is refused at its acceptance when the inviter was demoted, and the refusal names whom to ask', () =>
     withoutOutsiders(async () => {
       const boss = await newUser(admin, mailbox, `${fresh('boss')}@example.com`, { group: 'superusers' });
       const byBoss = new Org(service.url, ORG, boss.body.key);

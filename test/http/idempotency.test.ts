@@ -22,7 +22,7 @@ async function recorded(of: Org = org) {
 const event = { resource: { name: 'web' }, action: { type: 'edit', data: { a: 1, b: [1, 2] } } };
 
 describe('the same key with the same body', () => {
-  test('is one event and one answer', async () => {
+  test('is one event and one response', async () => {
     const first = await org.publish(event, { idempotencyKey: 'k' });
     const second = await org.publish(event, { idempotencyKey: 'k' });
     expect([second.status, second.body]).toEqual([201, first.body]);
@@ -117,7 +117,7 @@ describe('the same key with another body', () => {
     expect(answers.map(({ status }) => status)).toEqual(statuses);
   });
 
-  test('tells numbers apart that a double cannot', async () => {
+  test('distinguishes numbers that a double cannot', async () => {
     const text = (number: string) => `{"resource":{"name":"n","data":{"n":${number}}}}`;
     const first = await org.publish(text('9007199254740993'), { idempotencyKey: 'k' });
     const second = await org.publish(text('9007199254740992'), { idempotencyKey: 'k' });
@@ -127,7 +127,7 @@ describe('the same key with another body', () => {
 });
 
 describe('a key', () => {
-  test('stands for another event in another context and in another organization', async () => {
+  test('identifies another event in another context or organization', async () => {
     const other = await newOrg(service);
     const answers = [
       await org.publish(event, { idempotencyKey: 'k', context: 'one' }),

@@ -106,7 +106,7 @@ describe('accepting', () => {
     expect((await accepting(link, body)).status).toBe(201);
   });
 
-  test('answers alike to a wrong code, a used one, an unknown invitation and an unknown organization', async () => {
+  test('returns the same response for a wrong code, a used one, an unknown invitation and an unknown organization', async () => {
     const used = await invite(org, 'bob@example.com');
     const usedCode = mailbox.code('bob@example.com');
     await accepting(used, { code: usedCode, name: 'Bob' });
@@ -171,7 +171,7 @@ describe('accepting', () => {
 describe('an Idempotency-Key on an acceptance', () => {
   const headers = { 'idempotency-key': 'mine' };
 
-  test('gives the first answer again, the key included', async () => {
+  test('returns the first response again, including the key', async () => {
     const link = await invite(org, 'ann@example.com');
     const body = { code: mailbox.code('ann@example.com'), name: 'Ann' };
     const first = await accepting(link, body, headers);
@@ -216,7 +216,7 @@ describe('an Idempotency-Key on an acceptance', () => {
 });
 
 describe('the audit events', () => {
-  test('tell who invited whom, and that the invited accepted, and hold neither code nor key nor a hash', async () => {
+  test('record who invited whom and who accepted, without code, key or hash', async () => {
     const { body } = await newUser(org, mailbox, 'ann@example.com', { name: 'Ann', group: 'viewers' });
     const { text, body: page } = await org.list({ contextName: 'svc', order: 'received', pageSize: '1000' });
     const events = page.items.slice(-5);

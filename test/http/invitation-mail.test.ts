@@ -62,7 +62,7 @@ describe('without a mail server', () => {
     expect(accepted.status).toBe(201);
   });
 
-  test('and with a log that would not show it, the address is told to have failed', async () => {
+  test('and with a log that would not show it, the address is reported as failed', async () => {
     const { org, lines } = await logged({}, 'warn');
     const { status, body } = await inviting(org, ['ann@example.com']);
     expect([status, body.invitations]).toEqual([200, {}]);
@@ -129,7 +129,7 @@ describe('the password of the mail server', () => {
   const PASSWORD = 'pass/word:with@signs';
   const userinfo = `mailer:${encodeURIComponent(PASSWORD)}@`;
 
-  test('is what the server is told', async () => {
+  test('reaches the server decoded', async () => {
     let told: unknown;
     const mailbox = await mailboxWith(
       {

@@ -66,7 +66,7 @@ describe('a body that is not UTF-8', () => {
   });
 });
 
-describe('a member name that stands twice', () => {
+describe('a duplicate member', () => {
   test.each([
     ['at the top', '{"resource":{"name":"x"},"resource":{"name":"y"}}', '/resource'],
     ['with the same value', '{"resource":{"name":"x","name":"x"}}', '/resource/name'],

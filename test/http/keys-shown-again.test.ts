@@ -22,7 +22,7 @@ function createOrg(name: string) {
   return root.post<OrgBody & Refusal>('/org', { name }, { 'idempotency-key': `make ${name}` });
 }
 
-test('a retry shows the key of the first answer for ten minutes', async () => {
+test('a retry shows the key of the first response for ten minutes', async () => {
   const first = await createOrg('early');
   passed += 9 * MINUTE;
   const again = await createOrg('early');
@@ -66,7 +66,7 @@ test('an added key is not shown again later either', async () => {
 });
 
 (onCluster ? describe.skip : describe)('the service secret on the embedded store', () => {
-  test('is made with the data, in a file of its own, and is not the root key', () => {
+  test('is created with the data, in its own file, and is not the root key', () => {
     const secret = readFileSync(join(service.dataDir, 'service.secret'), 'utf8').trim();
     expect(Buffer.from(secret, 'base64url')).toHaveLength(32);
     expect(secret).not.toBe(service.rootKey);

@@ -40,7 +40,7 @@ describe('the order of a list', () => {
 });
 
 describe('a page', () => {
-  test('has 50 events unless told otherwise', async () => {
+  test('has 50 events by default', async () => {
     expect((await org.api.get(path())).body.items).toHaveLength(50);
   });
 
@@ -184,7 +184,7 @@ describe('a cursor', () => {
     }
   });
 
-  test('tells nothing about where in the log it goes on', async () => {
+  test('reveals no position in the log', async () => {
     const seen = new Set<string>();
     for (const order of ['received', 'newest']) {
       for (const pageSize of ['1', '2', '3']) {

@@ -39,7 +39,7 @@ async function invited({ api, name }: Org): Promise<string[]> {
   return body.items.map(({ email }) => email);
 }
 
-test('an address gets five letters a day, whoever sends them; the next is neither sent nor recorded', async () => {
+test('an address gets five letters a day from all senders; the next is neither sent nor recorded', async () => {
   service = await startService({ env: env({}) });
   const [acme, globex] = [await newOrg(service), await newOrg(service)];
   for (const org of [acme, globex, acme, globex, acme]) {

@@ -43,7 +43,7 @@ describe('the metrics', () => {
     expect(found.get('control_projection_outcomes_total{topic="audit",code="conflict"}')).toBe(1);
   });
 
-  it('tell how much is in the log, how much of it is indexed, and what waits', async () => {
+  it('show how much is in the log, how much of it is indexed, and how much waits', async () => {
     const found = await metrics();
     const records = found.get('control_log_records{topic="audit"}');
     expect(records).toBeGreaterThan(0);

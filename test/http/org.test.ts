@@ -56,7 +56,7 @@ describe('a new organization', () => {
     expect(text).not.toContain(key);
   });
 
-  test('is described by its name unless told otherwise, and has no tags', async () => {
+  test('defaults to its name as description, and has no tags', async () => {
     const { body } = await create({ name: 'plain' });
     expect([body.description, body.tags]).toEqual(['plain', {}]);
   });
@@ -142,7 +142,7 @@ describe('of 20 creations of one name at once', () => {
     expect((await org.list({ contextName: 'svc' })).body.items).toHaveLength(EVENTS_OF_A_NEW_ORG);
   });
 
-  test('all get one answer when they carry one key', async () => {
+  test('all get the same response when they carry one key', async () => {
     const answers = await Promise.all(Array.from({ length: 20 }, () => create({ name: 'agreed' }, 'agreed-1')));
     expect(new Set(answers.map(({ status }) => status))).toEqual(new Set([201]));
     expect(new Set(answers.map(({ text }) => text)).size).toBe(1);
@@ -150,7 +150,7 @@ describe('of 20 creations of one name at once', () => {
 });
 
 describe('an Idempotency-Key on POST /org', () => {
-  test('gives the first answer again, the key included', async () => {
+  test('returns the first response again, including the key', async () => {
     const first = await create({ name: 'retried', tags: { a: '1', b: '2' } }, 'retry-1');
     const again = await create({ tags: { b: '2', a: '1' }, name: 'retried' }, 'retry-1');
     expect([again.status, again.text]).toEqual([201, first.text]);
@@ -179,7 +179,7 @@ describe('an Idempotency-Key on POST /org', () => {
     expect((await create({ name: 'unblocked' }, 'reused-1')).status).toBe(201);
   });
 
-  test('gives the first answer after a restart too', async () => {
+  test('returns the first response after a restart too', async () => {
     const before = await startService();
     try {
       const post = (at: TestService) =>
@@ -197,7 +197,7 @@ describe('an Idempotency-Key on POST /org', () => {
 });
 
 describe('the audit events of a new organization', () => {
-  test('tell of the organization, its account and key, and what is built in, in the service’s context', async () => {
+  test('record the organization, its account and key, and built-in resources, in the service’s context', async () => {
     const org = await newOrg(service);
     const { items } = (await org.list({ order: 'received' })).body;
     expect(items.map(({ action, resource }) => [action?.type, resource.type, resource.name])).toEqual([

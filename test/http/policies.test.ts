@@ -83,7 +83,7 @@ describe('a policy', () => {
     expect(undocumented('Policy', policy)).toEqual([]);
   });
 
-  test('is described by its name, without tags and bindings, unless told otherwise', async () => {
+  test('defaults to its name as description, without tags and bindings', async () => {
     const { description, name, tags, bindings, target, targetLinks } = await newPolicy();
     expect([description, tags, bindings, target, targetLinks]).toEqual([name, {}, [], 'all', undefined]);
   });
@@ -481,7 +481,7 @@ describe('the permissions that there are', () => {
     },
   );
 
-  test('are known to everybody of the organization, and to nobody else', async () => {
+  test('are visible to every caller of the organization, and to nobody else', async () => {
     const account = new Resources(org, 'serviceaccount');
     await account.create({ name: 'nobody' });
     const { body } = await org.api.post<{ key: string }>(`${account.at('nobody')}/-addKey`, { description: '' });

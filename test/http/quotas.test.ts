@@ -64,7 +64,7 @@ test('settings of audit contexts are limited, and those that are there can be ch
   expect((await set('app', 20)).status).toBe(200);
 });
 
-test('a retry of what was applied at the limit gives the first answer', async () => {
+test('a retry of a change applied at the limit returns the first response', async () => {
   const { api, name } = await newOrg(service);
   const create = () => api.post(`/org/${name}/serviceaccount`, { name: 'robot' }, { 'idempotency-key': 'k' });
   const first = await create();

@@ -90,7 +90,7 @@ describe('the charset of a body', () => {
   });
 });
 
-describe('every answer', () => {
+describe('every response', () => {
   const get = (path: string, more = '') => `GET ${path} HTTP/1.1\r\nhost: x\r\n${more}\r\n`;
 
   test.each([

@@ -25,13 +25,13 @@ test('one event comes in the envelope of the specification', async () => {
   });
 });
 
-test('the self link answers the same bytes', async () => {
+test('the self link returns the same bytes', async () => {
   const { body } = await org.publish({ resource: { name: 'self' } });
   const first = await org.event(body.id);
   expect((await org.api.get(first.body.links[0]?.href ?? '')).text).toBe(first.text);
 });
 
-test('an unknown id, a malformed one and one of another organization answer alike', async () => {
+test('an unknown id, a malformed one and one of another organization get the same response', async () => {
   const other = await newOrg(service);
   const foreign = await other.publish({ resource: { name: 'secret' } });
   const keyed = await other.publish({ resource: { name: 'secret' } }, { idempotencyKey: 'k' });
@@ -56,7 +56,7 @@ test('query parameters are refused', async () => {
   expect(pointers(answer)).toEqual(['?verbose']);
 });
 
-test('HEAD answers the status of GET without a body', async () => {
+test('HEAD returns the status of GET without a body', async () => {
   const { body } = await org.publish({ resource: { name: 'x' } });
   const found = await org.api.send('HEAD', `${org.audit}/id/${body.id}`);
   const unknown = await org.api.send('HEAD', `${org.audit}/id/unknown`);

@@ -77,7 +77,7 @@ test('a name may stand in the path with its slashes as they are', async () => {
   expect((await fresh.api.get(`${fresh.audit}/resource/name/a/b//c/`)).body.items).toHaveLength(1);
 });
 
-test('names are told apart to the last code point', async () => {
+test('names are distinguished to the last code point', async () => {
   const fresh = await newOrg(service);
   for (const name of ['A', 'a', 'a ', 'a/', 'å', 'a\u030a']) await fresh.publish({ resource: { name } });
   for (const name of ['A', 'a', 'a ', 'a/', 'å', 'a\u030a']) {

@@ -97,7 +97,7 @@ async function expectQuick(stopping: Promise<unknown> | undefined): Promise<void
   throw new Error(`the service did not stop within ${STOP_MS} ms, although nothing is under way any more`);
 }
 
-describe('after a restart every answer is the same, byte for byte', () => {
+describe('after a restart every response is the same, byte for byte', () => {
   test('when nothing happened between', () => expectSameAnswers(() => undefined));
 
   test('when the read model was deleted', () =>

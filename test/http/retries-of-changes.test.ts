@@ -20,7 +20,7 @@ async function later(ms: number): Promise<void> {
   await newOrg(service);
 }
 
-test('a retry gives the first answer for 24 hours, after a restart too, and is a new request then', async () => {
+test('a retry returns the first response for 24 hours, also after a restart; after that it is a new request', async () => {
   const { api, name } = await newOrg(service);
   const create = (key: string, description = 'x') =>
     new Api(service.url, api.key).post<Json & Refusal>(

@@ -26,7 +26,7 @@ test('every known request is on a route that asks for a permission', () => {
   expect(routesWithRequests().filter((route) => !served.has(route))).toEqual([]);
 });
 
-test('who is revoked while the body is on its way is refused on every route, and nothing is done', async () => {
+test('a caller revoked while the body arrives is refused on every route, without effect', async () => {
   const wrong: string[] = [];
   const counts = { routes: 0, changing: 0, revoked: 0 };
   const queue = [...world.routes];

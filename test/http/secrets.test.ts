@@ -18,7 +18,7 @@ beforeEach(() => {
 
 afterEach(() => rmSync(dataDir, { recursive: true, force: true }));
 
-test('no key is ever logged, at the most talkative level, whatever the answer', async () => {
+test('logs no key at the level trace, whatever the response', async () => {
   let logged = '';
   const sink = new Writable({
     write(chunk, _encoding, done) {
@@ -49,7 +49,7 @@ test('no key is ever logged, at the most talkative level, whatever the answer', 
   for (const secret of [body.key, ROOT, 'svc_wrong-but-secret']) expect(logged).not.toContain(secret);
 });
 
-test('no key of an organization stands in a file of the data folder', async () => {
+test('no file of the data folder contains a key of an organization', async () => {
   const service = await startTestService({ dataDir });
   const { body } = await new Api(service.url, service.rootKey).post<OrgBody>('/org', { name: 'acme' });
   await service.stop();

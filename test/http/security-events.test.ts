@@ -102,7 +102,7 @@ describe('an export', () => {
     expect((await actionsOf(org)).filter((action) => action === 'export')).toHaveLength(1);
   });
 
-  test('tells the contexts that a caller was limited to, and no more of a long filter than fits a record', async () => {
+  test('records the contexts that a caller was limited to, and as much of a long filter as fits a record', async () => {
     const accounts = `/org/${org.name}/serviceaccount`;
     await org.publish({ resource: { name: 'x' } });
     await org.api.post(accounts, { name: 'reader' });

@@ -209,7 +209,7 @@ describe('a key', () => {
     expect((await sent('GET', 'robot')).body.keys).toEqual([listed]);
   });
 
-  test('stands in no answer, audit event or file, nor does its hash in an answer', async () => {
+  test('is in no response, audit event or file; its hash is in no response', async () => {
     await robot();
     const { key } = (await addKey('robot')).body;
     const texts = [
@@ -354,7 +354,7 @@ describe('an Idempotency-Key on -addKey', () => {
 });
 
 describe('deleting a service account', () => {
-  test('takes its memberships, policy bindings and keys along, each told to the auditors under one request', async () => {
+  test('takes its memberships, policy bindings and keys along, each recorded for auditors under one request', async () => {
     await robot();
     await addKey('robot');
     const link = `${path}/robot`;

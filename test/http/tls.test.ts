@@ -82,7 +82,7 @@ async function logged(message: string): Promise<Record<string, unknown>> {
   }
 }
 
-test('answers over TLS 1.2 and 1.3, and over nothing older', async () => {
+test('serves TLS 1.2 and 1.3, and no older version', async () => {
   const { url } = await start();
   expect(url).toMatch(/^https:/);
   expect(await ask(url, { maxVersion: 'TLSv1.2' })).toBe(200);

@@ -154,7 +154,7 @@ describe('a key of a user', () => {
     expect(await statusOf(issued.key)).toBe(401);
   });
 
-  test('is told to the auditors, issued and removed', async () => {
+  test('is recorded for auditors when issued and removed', async () => {
     const { body: issued } = await addKey(ann);
     await removeKey(ann, issued.id);
     const { items } = (await org.list({ contextName: 'svc', subjectEmail: ANN })).body;

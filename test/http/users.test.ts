@@ -182,7 +182,7 @@ describe('a patch of a user', () => {
     expect((await org.api.get<List>(path)).body.items[0]).toEqual(body);
   });
 
-  test('of nothing is no change', async () => {
+  test('that repeats the stored name changes nothing', async () => {
     const { status, body } = await sent('PATCH', 'ann@example.com', { name: 'Ann A.' });
     expect([status, body]).toEqual([200, ann]);
   });
@@ -262,7 +262,7 @@ describe('deleting a user', () => {
   const group = (name: string) => org.api.get<GroupBody>(`/org/${org.name}/group/${name}`);
   const policy = (name: string) => org.api.get<PolicyBody>(`/org/${org.name}/policy/${name}`);
 
-  test('takes its memberships, policy bindings and keys along, each told to the auditors under one request', async () => {
+  test('takes its memberships, policy bindings and keys along, each recorded for auditors under one request', async () => {
     const [hers, his] = [linkOfUser('ann@example.com'), linkOfUser('bob@example.com')];
     await org.api.post(`/org/${org.name}/group`, { name: 'both', memberLinks: [hers, his] });
     const binding = (...principalLinks: string[]) => ({ permissions: ['view'], principalLinks });

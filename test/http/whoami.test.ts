@@ -31,7 +31,7 @@ afterAll(async () => {
 
 const whoami = (key?: string) => new Api(service.url, key).get<WhoAmI & Refusal>('/whoami');
 
-test('tells a service account its key, and that a superuser may do everything', async () => {
+test('shows a service account its key, and a superuser every permission', async () => {
   const { status, headers, body } = await whoami(org.key);
   expect([status, headers.get('cache-control')]).toEqual([200, 'no-store']);
   expect(undocumented('WhoAmI', body)).toEqual([]);
@@ -53,7 +53,7 @@ test('tells a service account its key, and that a superuser may do everything', 
   expect([held.length, new Set(held)]).toEqual([29, new Set(['all'])]);
 });
 
-test('tells a user the name, the address, the end of the key, and each permission with its targets', async () => {
+test('shows a user the name, the address, the end of the key, and each permission with its targets', async () => {
   const { body: user } = await newUser(org, mailbox, 'ann@example.com', { name: 'Ann A.' });
   const ann = `/org/${org.name}/user/ann@example.com`;
   const before = await whoami(user.key);
@@ -77,7 +77,7 @@ test('tells a user the name, the address, the end of the key, and each permissio
   expect(body.permissions).toEqual({ auditctx: { readAudit: { total: 25, links: targetLinks.slice(0, 20) } } });
 });
 
-test('tells the root key that it is the root key', async () => {
+test('shows the root key as the root key', async () => {
   const { status, body } = await whoami(service.rootKey);
   expect([status, body]).toEqual([200, { kind: 'whoami', principal: { kind: 'root', name: 'root' } }]);
   expect(undocumented('WhoAmI', body)).toEqual([]);

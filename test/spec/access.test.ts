@@ -146,7 +146,7 @@ describe('who may do what', () => {
     expect([ROBOT, BEN, ANN].map((link) => rules.reach(link, 'domain', 'create'))).toEqual(['all', 'all', new Set()]);
   });
 
-  it('sees a user as all see it: what is internal matches no query', () => {
+  it('matches only public fields of a user: internal ones match no query', () => {
     const query = (property: string) =>
       ({ kind: 'user', fetch: 'items', spec: { terms: [{ property, op: 'exists' }] } }) as const;
     const rules = rulesOf(
@@ -238,7 +238,7 @@ describe('an access report', () => {
     via: 'group',
   };
 
-  it('tells of every permission of the kind, with what it means', () => {
+  it('lists every permission of the kind with its description', () => {
     for (const kind of TARGET_KINDS) {
       const told = reportOn(rulesOf(), kind, linkTo(ORG, kind, 'x'));
       const expected = permissionsOn(kind).map(({ name, description }) => ({
@@ -250,7 +250,7 @@ describe('an access report', () => {
     }
   });
 
-  it('tells why: named itself, as a member of a group, as one who matches its query', () => {
+  it('shows the reason: named directly, member of a group, or matched by its query', () => {
     const matching = {
       kind: 'user',
       fetch: 'items',
@@ -275,7 +275,7 @@ describe('an access report', () => {
     expect(remove).toEqual([all]);
   });
 
-  it('tells the same way once, however many groups lead to it', () => {
+  it('lists the same reason once, however many groups lead to it', () => {
     const rules = rulesOf(
       group('crew', { memberLinks: [ROBOT] }),
       group('band', { memberLinks: [ROBOT] }),

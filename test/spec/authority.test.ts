@@ -238,7 +238,7 @@ it('says that nothing has to change only to whom the change is allowed', async (
   await expect(world.runner.run(unchanged)).rejects.toMatchObject({ code: 'unauthenticated' });
 });
 
-it('answers a retry to whom the command is still allowed', async () => {
+it('returns the outcome to a retry of a caller who still may send the command', async () => {
   const keyed = creating('keyed.example.com', mayCreate(world.robot), { requestHash: 'hash' });
   const first = await world.runner.run(keyed);
   expect((await world.runner.run(keyed)).events).toEqual(first.events);
@@ -246,7 +246,7 @@ it('answers a retry to whom the command is still allowed', async () => {
   await expect(world.runner.run(keyed)).rejects.toMatchObject({ code: 'unauthenticated' });
 });
 
-it('answers a caller that has removed itself', async () => {
+it('returns the outcome to a caller that has removed itself', async () => {
   const remove = authority(world.robot, { kind: 'serviceaccount', permission: 'delete', on: { ref: 'robot' } });
   const id = (n: number) => `id ${n}`;
   const { events } = await world.runner.run(

@@ -120,7 +120,7 @@ describe('the fold of the control log', () => {
   });
 });
 
-describe('what is read off the fold', () => {
+describe('reads of the fold', () => {
   const events = past(org, account('robot'), key('robot', 'abc'), group('robots', ['/org/acme/serviceaccount/robot']));
   const names = (all: readonly { readonly name: string }[]) => all.map(({ name }) => name);
 
@@ -179,7 +179,7 @@ describe('what is read off the fold', () => {
     );
   });
 
-  it('is nothing of what was forgotten, whose version still stands', () => {
+  it('returns nothing for a forgotten stream, whose version stays', () => {
     const fold = emptyFold();
     foldRecord(fold, recordOf('c1', events, {}), at(0));
     forgetState(fold, 'group/acme/robots');

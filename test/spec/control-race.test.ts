@@ -88,7 +88,7 @@ describe('commands of several instances on one log', () => {
     expect(states[0]?.length).toBe(50 * STREAMS_OF_AN_ORG);
   });
 
-  it('answers a command whose append lost its answer by what the log says', async () => {
+  it('returns the outcome in the log if the response to an append was lost', async () => {
     const lossy = instance(
       withLostAnswers(log, () => true),
       stop.signal,

@@ -126,7 +126,7 @@ it('rests on the rights of the organization, also when the change has no events 
 });
 
 describe('a member', () => {
-  it('is not linked by whoever lacks what the group gives, also when it matches the query already', () => {
+  it('is not linked by a caller who lacks what the group grants, even if it already matches the query', () => {
     const tagged: Decision = (read) =>
       decideEditUser(read, {
         ...occasion('tag'),
@@ -233,7 +233,7 @@ describe('a query that reads what members choose, from before that was refused',
       .thenRefused('validation_failed');
   });
 
-  it('lets nobody in who chooses the name at the acceptance, whoever sent the invitation', () => {
+  it('admits nobody who chooses the name at the acceptance, whoever sent the invitation', () => {
     const invite: Decision = (read) =>
       decideInviteUsers(read, {
         ...occasion('invite', AT, ADMIN),
@@ -251,7 +251,7 @@ describe('a query that reads what members choose, from before that was refused',
   });
 });
 
-it('tells the operator of groups that let in whoever says the right thing, if policies name them', () => {
+it('warns the operator of groups that members can add themselves to, if policies name them', () => {
   const state = stateAfter(past(...people, group('named'), crewManages, ...['crew', 'named'].map(byName)));
   const warned: unknown[] = [];
   warnOfSelfSetQueries(state, { warn: (facts: object) => warned.push(facts) } as never);

@@ -66,7 +66,7 @@ test('limits nothing with 0, and still counts', () => {
   expect(warnings[0]?.addresses).toMatchObject([{ address: '192.0.2.1', keys: 1_000, throttled: 0 }]);
 });
 
-test('limits wrong codes of one invitation whoever sends them, and whether it exists or not', () => {
+test('limits wrong codes of one invitation from all senders together, whether it exists or not', () => {
   const { guesses } = setUp(300);
   const guess = (n: number, invitation: string) => {
     guesses.begin({ guessed: 'code', address: `192.0.2.${n}`, invitation }).wrong();

@@ -46,7 +46,7 @@ describe('batches of records from Kafka', () => {
     );
   });
 
-  test('are passed over when they are cut off, and what is before them is given', () => {
+  test('are skipped when they are cut off, and the records before them are returned', () => {
     fc.assert(
       fc.property(batches, fc.integer({ min: 1, max: 60 }), (written, missing) => {
         const { buffer, flat } = encoded(written);

@@ -13,7 +13,7 @@ const unreachable = () => Promise.reject(new Error('connection refused'));
 const never = new AbortController().signal;
 
 describe('a store that may not be reachable yet', () => {
-  test('is tried again until it is open, and says meanwhile what is missing', async () => {
+  test('is retried until it is open, and reports until then what is missing', async () => {
     const store = new Store();
     let tries = 0;
     const late = new BackgroundConnect('Kafka', () => {

@@ -84,7 +84,7 @@ describe('a list', () => {
     expect(patchedList(list, { $drop: ['a'], $append: ['B', 'D'] }, '/list', keyOf)?.list).toEqual(['b', 'C', 'D']);
   });
 
-  it('tells every fault of the operators, and stays as it is', () => {
+  it('reports every fault of the operators, and changes nothing', () => {
     const patch = { $append: 'x', $drop: [1], $add: ['x'], $replace: null };
     const { list, faults = [] } = patchedList(LIST, patch, '/list') ?? {};
     expect(list).toEqual(LIST);

@@ -70,7 +70,7 @@ describe('the state at an instant', () => {
     expect(await present(log, 40)).toEqual(['admin', a, b, c]);
   });
 
-  it('leaves out what is void, because of another organization too', async () => {
+  it('skips void records, also those that another organization made void', async () => {
     const globex = decideCreateOrg(stateAfter([]), {
       ...occasion('globex'),
       name: 'globex',

@@ -200,7 +200,7 @@ describe('deleting a policy', () => {
   });
 });
 
-describe('what is deleted', () => {
+describe('a deleted resource', () => {
   const later = occasion('later', LATER);
   const policyAfter = (events: readonly ControlEvent[]) => stateAfter([...policies, ...events])('policy/acme/watchers');
 

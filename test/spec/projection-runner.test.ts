@@ -71,7 +71,7 @@ describe('carrying the log into the read model', () => {
 
   const reached = (offset: number) => until(() => updates.some(({ searchable }) => searchable >= offset));
 
-  it('indexes what is there and what comes later, and says so', async () => {
+  it('indexes existing and later records, and reports both', async () => {
     await log.append([event('a')]);
     start();
     await reached(1);
@@ -89,7 +89,7 @@ describe('carrying the log into the read model', () => {
     await expect(ended).rejects.toThrow('it has another mapping');
   });
 
-  it('goes on at the progress of the read model, and announces it', async () => {
+  it('continues at the progress of the read model, and announces it', async () => {
     await log.append([event('a'), event('b')]);
     await model.apply('audit', [], { 0: 1 });
     start();
@@ -214,7 +214,7 @@ describe('carrying the log into the read model', () => {
       expect(await all('a', 'b')).toEqual(['a', 'b']);
     });
 
-    it('fills it before it goes on with what is written', async () => {
+    it('fills it before it continues with new records', async () => {
       startOnCurrent();
       await reached(2);
       await exchange();
@@ -223,7 +223,7 @@ describe('carrying the log into the read model', () => {
       expect(await all('a', 'b', 'c')).toEqual(['a', 'b', 'c']);
     });
 
-    it('never says of the one what is true of the other', async () => {
+    it('never reports the progress of one for the other', async () => {
       startOnCurrent({ waited: 300, idle: 300 });
       await reached(2);
       await log.append([event('c')]);

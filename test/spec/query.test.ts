@@ -76,13 +76,13 @@ describe('the order of texts', () => {
 describe('the order of all scalars', () => {
   const SORTED = [false, true, -1, 0, 1.5, 10, '', '10', '9', 'A', 'a', 'ä', '～', '😀'];
 
-  it('is one order, whatever stands beside what', () => {
+  it('is a total order', () => {
     for (const [one, a] of SORTED.entries()) {
       for (const [other, b] of SORTED.entries()) expect(compareSortKeys(a, b)).toBe(Math.sign(one - other));
     }
   });
 
-  it('has no place for what is no scalar', () => {
+  it('places only scalars', () => {
     const resource = { a: { b: [1, 'x'] }, n: null };
     expect(['a', 'a.b', 'n', 'a.b.1', 'none'].map((path) => sortKeyOf(resource, path))).toEqual([
       undefined,

@@ -144,7 +144,7 @@ describe('a rebuild', () => {
     expect(report.compared).toBeLessThan(20);
   });
 
-  it('goes on with what is written meanwhile, and takes readers with it', async () => {
+  it('continues with records written meanwhile, and switches readers', async () => {
     await fill();
     const stop = new AbortController();
     let written = 0;
@@ -191,7 +191,7 @@ describe('a rebuild', () => {
     expect(written.length).toBeGreaterThanOrEqual(20);
   });
 
-  it('tells how far it is', async () => {
+  it('reports its progress', async () => {
     await fill();
     const told: string[] = [];
     await rebuild(store.parts, (phase, done, total) => told.push(`${phase} ${done}/${total}`), never);

@@ -113,7 +113,7 @@ describe.each([1, 3])('a reconciliation, of %i partitions', (partitions) => {
     });
   });
 
-  it('names all faults and none besides while a writer goes on, repairs them, and finds nothing then', async () => {
+  it('reports exactly the faults while a writer continues, repairs them, and then finds none', async () => {
     await store.tamper((db) => {
       for (const [, work] of FAULTS) work(db);
     });
@@ -157,7 +157,7 @@ describe('a reconciliation', () => {
     expect(named(await run())).toEqual([]);
   });
 
-  it('tells the place in the log', async () => {
+  it('reports the position in the log', async () => {
     await store.tamper((db) => db.exec(`DELETE FROM auditevent WHERE id = stored('${id(100)}')`));
     expect((await run()).items).toEqual([
       {

@@ -15,7 +15,7 @@ function* steps(count: number, ms: number, note: () => void = () => undefined): 
 }
 
 describe('turns', () => {
-  test('answer what the work answers, and at once where it is little', async () => {
+  test('return what the work returns, at once if it is short', async () => {
     const turns = new Turns();
     let loops = 0;
     setImmediate(() => {
@@ -56,7 +56,7 @@ describe('turns', () => {
     expect(order).toHaveLength(330);
   });
 
-  test('tell the work when its budget is spent, and refuse it when it goes on', async () => {
+  test('tell the work that its budget is spent, and refuse it if it continues', async () => {
     const turns = new Turns();
     function* modest(): Steps<number> {
       for (let step = 0; ; step += 1) {

@@ -25,7 +25,7 @@ describe('waiting until a record is searchable', () => {
     expect(await Promise.all(waits)).toEqual([{ code: 'searchable' }, { code: 'searchable' }, { code: 'timeout' }]);
   });
 
-  it('answers at once for a record that is searchable already', async () => {
+  it('resolves at once for a record that is already searchable', async () => {
     const { searchable, waitFor } = setUp();
     await searchable(3);
     expect(await waitFor(2, 0)).toEqual({ code: 'searchable' });
@@ -39,7 +39,7 @@ describe('waiting until a record is searchable', () => {
     expect(await other).toEqual({ code: 'timeout' });
   });
 
-  it('tells what became of a record, whether it is asked before or after', async () => {
+  it('returns the outcome of a record, whether asked before or after', async () => {
     const { searchable, waitFor } = setUp();
     const before = waitFor(1);
     const conflict = { offset: 1, code: 'conflict', id: 'x' } as const;
@@ -79,7 +79,7 @@ describe('waiting until a record is searchable', () => {
     expect(await waitFor(0, 60_000)).toEqual({ code: 'timeout' });
   });
 
-  it('tells of many records what became of each, when the last of them is searchable', async () => {
+  it('returns the outcome of each of many records once the last is searchable', async () => {
     const { searchable, waitForAll } = setUp();
     let ended = false;
     const all = waitForAll([
@@ -98,7 +98,7 @@ describe('waiting until a record is searchable', () => {
     expect(await all).toEqual([{ code: 'searchable' }, { code: 'searchable' }, duplicate]);
   });
 
-  it('tells of many records which are searchable when the time is over', async () => {
+  it('returns which of many records are searchable when the time is over', async () => {
     const { searchable, waitForAll } = setUp();
     const all = waitForAll(
       [

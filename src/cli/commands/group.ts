@@ -111,7 +111,7 @@ class RemoveMember extends MemberCommand {
     await this.show(await calls.patch(this.ref, JSON.stringify({ memberLinks: { $drop: links } })));
   }
 
-  /** Whoever mistypes a name must not believe that somebody lost access. */
+  /** A mistyped name must not look like a removed member. */
   #requireMembers(group: string, links: readonly string[]): void {
     const { memberLinks = [] } = JSON.parse(group) as { memberLinks?: readonly string[] };
     const stranger = links.find((link) => !memberLinks.includes(link));

@@ -142,7 +142,7 @@ function sourceOfOption(option: string, [family, leaf]: readonly string[]): Sour
     case '--serviceaccount':
       return kindOf(option.slice(2));
     case '--email':
-      // Whoever is invited is no user yet.
+      // Invited people are not users yet.
       return leaf === 'invite' ? undefined : kindOf('user');
     default:
       return undefined;

@@ -128,7 +128,7 @@ class Session {
 
   /**
    * Somebody else changed the resource: applies the edit to the newest version and shows it again, since only a person
-   * can judge whether both changes go together. True if nothing is left to send, as after a lost answer.
+   * can judge whether both changes go together. True if nothing is left to send, as after a lost response.
    */
   async #rebase(wanted: Value): Promise<boolean> {
     const { store, terminal, what } = this.#edit;

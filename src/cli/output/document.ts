@@ -66,7 +66,7 @@ export function textForms<Item>(
   return { rows: (raws) => table.print(raws.map(parse)), name: (raw) => name(parse(raw)) };
 }
 
-/** Shows an answer: as a document the whole of it, else its items as rows or names. */
+/** Shows a response: completely in a document format, otherwise its items as rows or names. */
 export async function showAnswer<Item>(
   terminal: Terminal,
   format: Format,

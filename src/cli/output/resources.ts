@@ -51,7 +51,7 @@ function columnOf({ header, member, as, shrinks }: DescribedColumn, style: TimeS
 
 /** The columns that are not simply a member, by the member that they begin from. */
 const SPECIAL: Readonly<Record<string, (resource: Shown) => string>> = {
-  /** How members come to a group: `links`, `query` or both; `links` also if there are none yet. */
+  /** The source of a group's members: `links`, `query` or both; `links` also for an empty group. */
   memberQuery({ memberLinks, memberQuery }) {
     if (memberQuery === undefined) return 'links';
     return listOf(memberLinks).length > 0 ? 'links,query' : 'query';

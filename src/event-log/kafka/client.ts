@@ -29,7 +29,7 @@ export class KafkaClient {
       requestTimeout: requestMs,
       retry: { retries: 0 },
       logLevel: logLevel.WARN,
-      // Whoever meets the fault reports it, with more context.
+      // The caller logs the fault with more context.
       logCreator: () => (entry) => logger.debug({ kafkajs: entry.namespace }, entry.log.message),
       socketFactory: (target) => this.socketTo(target),
     });

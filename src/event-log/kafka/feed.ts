@@ -125,7 +125,7 @@ export class TopicFeed {
       const waitMs = wanted.length < slots.length ? BUSY_WAIT_MS : WAIT_MS;
       for (const fetched of await link.fetch(leader, this.fetchOf(wanted, waitMs))) {
         this.accept(fetched);
-        // The requests of whoever takes one partition go out before the next partition is handed over.
+        // The consumer of one partition sends its requests before the next partition is handed over.
         if (fetched.records.length > 0) await loopTurn();
       }
       this.waitMs = RETRY_MS.first;

@@ -20,7 +20,7 @@ const BEAT_MS = 1_000;
 /** How long kafkajs sleeps between two looks at partitions, all of which are paused. */
 const PAUSED_MS = 500;
 
-/** How long a member that leaves keeps its partitions for the batches in hand, and how long it tries to tell the group. */
+/** How long a leaving member keeps its partitions to finish its batches, and how long it tries to notify the group. */
 const RELEASE_MS = 5_000;
 const LEAVE_MS = 2_000;
 

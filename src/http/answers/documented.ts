@@ -18,9 +18,9 @@ export interface Documentation {
   readonly body?: Readonly<Record<string, string | Schema>>;
   /** The body may be left out. */
   readonly bodyOptional?: boolean;
-  /** Success answers by status: the name of a schema in `answer-schemas.ts`, or such names by media type. */
+  /** Success responses by status: the name of a schema in `answers/schemas.ts`, or such names by media type. */
   readonly answers: Readonly<Record<number, string | Readonly<Record<string, string>>>>;
-  /** Headers of the success answers. */
+  /** Headers of the success responses. */
   readonly headers?: Readonly<Record<string, string>>;
   readonly errors: readonly ErrorCode[];
 }

@@ -1,4 +1,4 @@
-/** A path on this API; every part is percent-encoded by whoever makes it. */
+/** A path on this API; its creator percent-encodes every part. */
 export interface Link {
   readonly rel: 'self' | 'next' | 'resume';
   readonly href: string;

@@ -7,7 +7,7 @@ const issued = { id: uuid, description: text, created: time, expires: time };
 /** A key, without its secret. */
 export const shownKey = () => object({ ...issued, lastUsed: day }, ['expires', 'lastUsed']);
 
-/** Keys, and what their holders are told of themselves. */
+/** Schemas of keys and of `whoami`. */
 export function keySchemas(): Record<string, Record<string, unknown>> {
   const caller = object({ kind: { enum: ['user', 'serviceaccount', 'root'] }, name: text, email: text, link: text }, [
     'email',

@@ -7,12 +7,12 @@ import { array, emailText, list, object, origin, readBefore, resource, text } fr
 type Schema = Readonly<Record<string, unknown>>;
 type Members = Readonly<Record<string, Schema>>;
 
-/** What each kind answers with, and takes to change a resource: derived from the shape of its documents. */
+/** The schemas of each kind's responses, patches and replacements, derived from the shape of its documents. */
 export function kindSchemas(shapes: ReturnType<typeof shapeSchemas>): Record<string, Record<string, unknown>> {
   return Object.assign({}, ...RESOURCE_KINDS.map((of) => schemasOf(of, shapes[of.shape.name] as Schema)));
 }
 
-/** Members that the service sets: as answers show them, and as a body that was read may repeat them. */
+/** Members that the service sets: as responses show them, and as a request may repeat them. */
 const SHOWN: Members = { email: emailText, idp: text, origin, keys: array(shownKey()) };
 const REPEATED: Members = { name: text, email: text, idp: text, origin, keys: array({}) };
 
@@ -45,7 +45,7 @@ function chosen(members: Members, names: readonly string[]): Members {
   return Object.fromEntries(Object.entries(members).filter(([name]) => names.includes(name)));
 }
 
-/** The schema without the bounds of what is sent: an answer shows what was taken, by whatever version. */
+/** The schema without limits: a response may show values that an earlier version accepted. */
 function unbounded(schema: Schema): Schema {
   const { $ref, type, items, additionalProperties } = schema;
   if ($ref !== undefined) return { $ref };
@@ -57,12 +57,12 @@ function unbounded(schema: Schema): Schema {
   };
 }
 
-/** In a patch, an object is merged: it need not be whole. */
+/** A patch merges objects, so they need not be complete. */
 function anyObject(schema: Schema): Schema {
   return '$ref' in schema ? { type: 'object' } : schema;
 }
 
-/** In a patch, `null` takes a member back to its default. */
+/** In a patch, `null` resets a member to its default. */
 function nullable(schema: Schema): Schema {
   if ('const' in schema) return { enum: [schema.const, null] };
   if (Array.isArray(schema.enum)) return { enum: [...schema.enum, null] };

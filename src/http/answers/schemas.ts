@@ -8,7 +8,7 @@ import { kindSchemas } from './kinds.js';
 import { array, count, emailText, list, object, resource, text, time, uuid } from './parts.js';
 import { maintenanceSchemas } from './upkeep.js';
 
-/** What the service answers with, by the names that the OpenAPI document gives them; request shapes included. */
+/** The schemas of all requests and responses, by their names in the OpenAPI document. */
 export function schemas(): Record<string, Record<string, unknown>> {
   const shapes = shapeSchemas('#/components/schemas/');
   const { properties } = shapes.AuditEventDto as { properties: Record<string, object> };
@@ -37,7 +37,7 @@ export function schemas(): Record<string, Record<string, unknown>> {
   };
 }
 
-/** What policies come to. */
+/** Schemas of permissions and access reports. */
 function accessSchemas(): Record<string, Record<string, unknown>> {
   const permissions = array({ enum: [...new Set(TARGET_KINDS.flatMap((kind) => permissionsOn(kind).map(nameOf)))] });
   const binding = { principalLink: text, policyLink: text, via: { enum: ['direct', 'group', 'query'] } };
@@ -55,7 +55,7 @@ function accessSchemas(): Record<string, Record<string, unknown>> {
 
 const nameOf = ({ name }: { readonly name: string }): string => name;
 
-/** Invitations, and who came by one. */
+/** Schemas of invitations, and of the users who accept them. */
 function invitationSchemas(): Record<string, Record<string, unknown>> {
   const user = { kind: { const: 'user' }, ...resource, email: emailText, idp: text };
   const { version, created, lastModified, links } = resource;

@@ -4,13 +4,13 @@ import type { ControlError } from '../../contract/errors.js';
 import type { Metrics } from '../../platform/metrics.js';
 import { errorBody, errorHeaders, toControlError } from './body.js';
 
-/** What the refusal of a change says that the caller lacks: auditors are told of it. */
+/** The permission that a refused caller lacks; it is recorded for auditors. */
 function missingOf({ code, details }: ControlError): FastifyRequest['missing'] {
   if (code !== 'forbidden') return null;
   return (details as { readonly missing?: FastifyRequest['missing'] }).missing ?? null;
 }
 
-/** Every error of a request leaves through here, whoever threw it. */
+/** Sends the response for every error of a request. */
 @Catch()
 export class ErrorFilter implements ExceptionFilter {
   constructor(private readonly metrics: Metrics) {}

@@ -46,7 +46,7 @@ export function checkBody<Shape extends object>(faultsOf: (value: unknown) => Fi
   return body.value as Shape;
 }
 
-/** As `checkBody`; no body stands for `{}`. */
+/** As `checkBody`; a missing body counts as `{}`. */
 export function checkOptionalBody<Shape extends object>(
   faultsOf: (value: unknown) => FieldFault[],
   body: unknown,

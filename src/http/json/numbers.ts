@@ -51,7 +51,7 @@ export function withExactNumbers(parsed: unknown, bytes: Buffer): { readonly val
 
 type Container = Record<string | number, unknown>;
 
-/** Where in the value the next token stands. */
+/** The path of the next token in the value. */
 class Place {
   private readonly holder: Container = {};
   private container = this.holder;

@@ -21,7 +21,7 @@ export function eventFaults(value: unknown, exact: boolean, now: number): FieldF
   let faults = shapeFaults(value);
   if (exact) {
     const outside = exactNumbers(value, isFreeForm);
-    // An exact number stands as an object; where one belongs, the shape would complain of that object's own members.
+    // An exact number is represented by an object; without this, the shape would report that object's members.
     const others = new Set(outside);
     faults = faults.filter(({ pointer }) => !others.has(pointer.replace(/\/rawJSON$/, '')));
     faults.push(...outside.slice(0, LIMITS.faults).map(unkeptNumber));

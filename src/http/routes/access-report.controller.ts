@@ -24,7 +24,7 @@ function AccessReportOf({ name, noun, ref }: Kind): MethodDecorator {
     Get(`org/:org/${name}/:ref/-accessreport`),
     Guarded(onOne(name, 'view'), { large: true }),
     Documented({
-      summary: `Tell who may do what to a ${noun}, and why; now, or as it was at an instant`,
+      summary: `Show who may do what to a ${noun}, and why; now, or as it was at an instant`,
       path: { ...ORG_PATH, ref: `${named} of the ${noun}` },
       query: AccessReportDto,
       answers: { 200: 'AccessReport' },
@@ -48,7 +48,7 @@ export class AccessReportController {
   @Get('audit/org/:org/auditctx/:contextName/-accessreport')
   @Guarded(onOne('auditctx', 'readAudit'), { large: true })
   @Documented({
-    summary: 'Tell who may do what to an audit context, and why; now, or as it was at an instant',
+    summary: 'Show who may do what to an audit context, and why; now, or as it was at an instant',
     path: { ...ORG_PATH, contextName: 'name of the audit context' },
     query: AccessReportDto,
     answers: { 200: 'AccessReport' },

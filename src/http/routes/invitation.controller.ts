@@ -38,7 +38,7 @@ function repeatedAddresses(emails: readonly unknown[]): FieldFault[] {
   });
 }
 
-/** How users come to an organization. */
+/** Routes for inviting users and accepting invitations. */
 @Controller('org/:org')
 export class InvitationController {
   constructor(

@@ -22,7 +22,7 @@ function PermissionsOn({ name }: Kind): MethodDecorator {
   );
 }
 
-/** What policies can grant. Whoever belongs to an organization may know it. */
+/** Lists the permissions that policies can grant, to every caller of the organization. */
 @Controller('org/:org')
 @RouteOfEachKind(kindsWith('permissions'), PermissionsOn, 'send')
 export class PermissionsController {

@@ -101,7 +101,8 @@ export class Connections {
     const { answers } = connection;
     answers.push(answer);
     this.toAll(connection, (order) => order.work(connection));
-    answer.once('close', () => {
+    // Comes once. For `once`, every request would pay with a wrapper, and with its removal.
+    answer.on('close', () => {
       answers.splice(answers.indexOf(answer), 1);
       if (answers.length === 0 && !socket.destroyed) this.toAll(connection, (order) => order.rest(connection));
     });

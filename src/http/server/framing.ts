@@ -2,8 +2,8 @@ import type { FastifyRequest } from 'fastify';
 import { ControlError, validationFailed } from '../../contract/errors.js';
 
 /**
- * Why a request could be read in two ways by two servers on its way, or undefined. Whoever sent it may have hidden a
- * second one in it, so its connection ends with the answer (RFC 9112, 3.2 and 6.1).
+ * Why two servers could read a request differently, or undefined. It may hide a second request, so its connection is
+ * closed after the response (RFC 9112, 3.2 and 6.1).
  */
 export function ambiguousFraming({ raw }: FastifyRequest): ControlError | undefined {
   const { rawHeaders, httpVersion, headers } = raw;

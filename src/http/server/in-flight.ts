@@ -1,8 +1,8 @@
 import type { FastifyInstance } from 'fastify';
 
 /**
- * Counts the requests that are not answered to the end. A server that closes gives up connections on which nothing is
- * asked, also while an answer is still on its way; so it waits for this first.
+ * Counts the requests whose responses are not sent completely. A closing server drops idle connections even while a
+ * response is still being sent, so it waits for these first.
  */
 export class InFlight {
   private count = 0;
@@ -11,8 +11,8 @@ export class InFlight {
   constructor(server: FastifyInstance) {
     server.addHook('onRequest', (_request, reply, done) => {
       this.count += 1;
-      // Comes after the last byte, and also when the connection is cut: `onResponse` would miss that.
-      reply.raw.once('close', () => {
+      // Comes once: after the last byte, or when the connection is cut. `onResponse` would miss that.
+      reply.raw.on('close', () => {
         this.count -= 1;
         if (this.count === 0) for (const resolve of this.waiting) resolve();
       });

@@ -3,7 +3,7 @@ import type { FastifyReply, FastifyRequest, HookHandlerDoneFunction } from 'fast
 import { ControlError } from '../../contract/errors.js';
 import type { Slot, Slots } from '../../platform/slots.js';
 
-/** A client that has taken too little for so long gives its place up; sooner where others wait for it. */
+/** A client that has read too little for this long loses its slot; sooner if others wait for it. */
 const STALLED_MS = 60_000;
 const WANTED_STALLED_MS = 10_000;
 const LEAST_BYTES = 64 * 1024;
@@ -60,7 +60,7 @@ export class LargeReads {
     for (const held of this.held) {
       const { raw, place } = held;
       const bytes = raw.socket?.bytesWritten ?? 0;
-      // Where nothing waits to be taken, it is this process that is slow.
+      // If nothing waits to be sent, this process is slow, not the client.
       if (raw.writableLength === 0 || bytes - held.bytes >= LEAST_BYTES) Object.assign(held, { bytes, since: now });
       else if (now - held.since > (place.isWanted ? WANTED_STALLED_MS : STALLED_MS)) raw.destroy();
     }

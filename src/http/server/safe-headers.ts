@@ -1,11 +1,11 @@
 import type { FastifyReply } from 'fastify';
 
-/** Of every answer: what it holds is for the one who asked, and is of the type that it says. */
+/** Headers of every response: it is not cached, and its type is not guessed. */
 export const SAFE_HEADERS = { 'cache-control': 'no-store', 'x-content-type-options': 'nosniff' } as const;
 
 const NO_FRAMES = "frame-ancestors 'none'";
 
-/** No page of another site shows one of ours in a frame, whatever policy the page has beside that. */
+/** Forbids other sites to show our pages in a frame, whatever other policy a page has. */
 export function keepOutOfFrames(reply: FastifyReply): void {
   if (!String(reply.getHeader('content-type') ?? '').startsWith('text/html')) return;
   const policy = reply.getHeader('content-security-policy');

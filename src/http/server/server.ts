@@ -25,7 +25,7 @@ import { refuseUnparsed } from './unparsed.js';
 
 declare module 'fastify' {
   interface FastifyRequest {
-    /** Whether nothing more is taken from the connection after the answer. */
+    /** Whether the connection is closed after the response. */
     endsConnection: boolean;
   }
 }
@@ -36,7 +36,7 @@ const MAX_PARAM_LENGTH = 16 * 1024;
 
 const HEADERS_MS = 10_000;
 
-/** A client that takes nothing of its answer for so long is given up. */
+/** After this time, a client that reads nothing of its response is disconnected. */
 const STALLED_MS = 60_000;
 
 const NODE_OPTIONS: ServerOptions = {
@@ -47,7 +47,7 @@ const NODE_OPTIONS: ServerOptions = {
   requireHostHeader: false,
 };
 
-/** Fastify, set up so that every answer it gives by itself is an Error body as well. */
+/** Fastify, configured so that its own error responses also have the Error body. */
 export function fastifyAdapter(config: Config, logger: Logger, ids: Ids, errors: ErrorFilter): FastifyAdapter {
   const options: FastifyHttpOptions<RawServerDefault> & { skipMiddie: boolean } = {
     loggerInstance: logger,
@@ -79,7 +79,7 @@ function requestId(request: IncomingMessage, ids: Ids): string {
 export interface Gate {
   /** Why requests are not served at the moment, or undefined. */
   closedBecause(): string | undefined;
-  /** Whether connections are to be given up after their next answer. */
+  /** Whether connections are closed after their next response. */
   readonly isStopping: boolean;
 }
 
@@ -108,7 +108,7 @@ export function prepareServer(
     for (const method of [route.method].flat()) methods.add(method);
     routes.set(route.url, methods);
   });
-  // Node would answer other expectations than `100-continue` by itself; a server may as well ignore them.
+  // Node would refuse expectations other than `100-continue` by itself; a server may ignore them.
   server.server.on('checkExpectation', (asked, answer) => server.server.emit('request', asked, answer));
   server.addHook('onRequest', (request, reply, done) => {
     reply.headers(SAFE_HEADERS).header('x-request-id', request.id);
@@ -117,7 +117,7 @@ export function prepareServer(
     request.endsConnection = ambiguity !== undefined;
     if (ambiguity) return done(ambiguity);
     if (request.is404) return done(new ControlError('not_found', 'no such route exists'));
-    // Public routes tell about the process itself, so they answer whatever its state.
+    // Public routes report on the process itself, so they respond in any state.
     const open = request.routeOptions.config.access === 'public';
     const reason = open ? undefined : gate.closedBecause();
     if (reason !== undefined) return done(new ControlError('not_ready', reason));

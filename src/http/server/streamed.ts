@@ -18,7 +18,7 @@ export function sendStreamed(reply: FastifyReply, stream: Readable, readiness: R
   const watch = setInterval(() => {
     const now = performance.now();
     const bytes = raw.socket?.bytesWritten ?? 0;
-    // Where nothing waits to be taken, it is this process that is slow.
+    // If nothing waits to be sent, this process is slow, not the client.
     if (bytes !== taken || raw.writableLength === 0) since = now;
     taken = bytes;
     if (readiness.isStopping) raw.destroy(new Error('the process stops'));

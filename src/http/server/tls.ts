@@ -18,8 +18,8 @@ function contextOf(cert: string, key: string): SecureContextOptions {
 }
 
 /**
- * Takes a new pair of certificate and key up for new connections when the files change; a pair that does not fit together
- * is logged, and the old one stays. The files are read anew each time: their times tell nothing where links are swapped.
+ * Loads a changed certificate and key for new connections. A pair that does not match is logged, and the old one stays.
+ * The files are read each time, because swapping symbolic links does not change their times.
  */
 export function reloadCertificate(server: Server, { certFile, keyFile, ...started }: TlsConfig, logger: Logger): void {
   if (!(server instanceof SecureServer)) throw new Error('only a server with TLS has a certificate');

@@ -10,13 +10,13 @@ const LINGER_MS = 1_000;
 
 /** Answers what is not HTTP, or was not whole in time, before there is a request that could be answered. */
 export function refuseUnparsed(error: ConnectionError, socket: Socket, ids: Ids): void {
-  // What is neither the parser's fault nor the server's came of the connection, or of its TLS: nobody could read an answer.
+  // Other faults come from the connection or its TLS, so no client could read a response.
   if (!/^(HPE|ERR_HTTP)_/.test(error.code) || !socket.writable) {
     socket.destroy();
     return;
   }
   const pending = pendingAnswer(socket);
-  // Before the answer to what was asked before, the client would take the refusal for that answer.
+  // Sent before a pending response, the refusal would be taken for that response.
   if (pending) pending.once('close', () => refuseConnection(error, socket, ids));
   else refuseConnection(error, socket, ids);
 }
@@ -29,7 +29,7 @@ function refuseConnection(error: ConnectionError, socket: Socket, ids: Ids): voi
   socket.once('close', () => clearTimeout(cut));
 }
 
-/** The whole answer as bytes on the wire; the last one on its connection. */
+/** The complete response as bytes on the wire; it closes the connection. */
 export function rawRefusal(refusal: ControlError, id: string): string {
   const body = errorBody(refusal, id);
   const text = JSON.stringify(body);
@@ -44,8 +44,8 @@ export function rawRefusal(refusal: ControlError, id: string): string {
 }
 
 /**
- * The answer that is still to come for an earlier, whole request on the connection. Node keeps it in a field that it does
- * not document; nothing else tells.
+ * The pending response to an earlier, complete request on the connection. Node keeps it only in an
+ * undocumented field.
  */
 function pendingAnswer(socket: Socket & { _httpMessage?: ServerResponse | null }): ServerResponse | undefined {
   const answer = socket._httpMessage;

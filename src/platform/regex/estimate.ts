@@ -4,7 +4,7 @@ const WORK_OF_A_CHARACTER = 0.3;
 const WORK_OF_AN_INSTRUCTION = 0.05;
 /** Of `{0,9}` there are nine: each becomes an expression within the one before. */
 const WORK_OF_AN_OPTION = 0.6;
-/** `\p{...}` stands for hundreds of ranges. */
+/** `\p{...}` expands to hundreds of ranges. */
 const WORK_OF_A_UNICODE_CLASS = 150;
 /** `\w`, and `[:word:]`, whose end is looked for in all that follows. */
 const WORK_OF_A_NAMED_CLASS = 3;
@@ -76,7 +76,7 @@ class Scan {
     return groups.reduce((total, { sum }) => total + sum, 0);
   }
 
-  /** Passes over `{n}`, `{n,}` or `{n,m}` and answers by how much it multiplies; undefined for a brace that is none. */
+  /** Skips `{n}`, `{n,}` or `{n,m}` and returns the factor; undefined if the brace begins no repetition. */
   private repetition(): number | undefined {
     this.at += 1;
     const start = this.at;
@@ -129,7 +129,7 @@ class Scan {
     return this.at - start + 1;
   }
 
-  /** `[...]`, where a `]` in the first place stands for itself. One instruction, whatever is in it. */
+  /** Skips `[...]`, in which a `]` in the first place is literal. It takes one instruction, whatever it contains. */
   private class(): number {
     this.at += this.text[this.at + 1] === '^' ? 2 : 1;
     if (this.text[this.at] === ']') this.at += 1;
@@ -143,7 +143,7 @@ class Scan {
     return 1;
   }
 
-  /** `[:alpha:]`; without its end, the characters stand for themselves. */
+  /** `[:alpha:]`; without its end, the characters are literal. */
   private className(): void {
     this.work += WORK_OF_A_NAMED_CLASS;
     if (this.at <= this.lastNameEnd) this.passBehind(':]');

@@ -4,7 +4,7 @@ import { LIMITS } from '../../contract/limits.js';
 import { characters } from '../text.js';
 import { estimate } from './estimate.js';
 
-/** Of the program of one expression: whoever routes by it has to run it. */
+/** Of the program of one expression: routers have to run it. */
 const MOST_INSTRUCTIONS = 10_000;
 
 /** In units of about a microsecond. */

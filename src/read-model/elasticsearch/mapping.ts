@@ -41,7 +41,7 @@ const SORTED_KEYWORD = { type: 'keyword', ignore_above: LONGEST_TERM };
  * The settings and mappings of an index of documents. Only fields that queries use are indexed, and only those that sort or
  * count have doc values. The rest is stored and never parsed, so no document is refused for its content.
  *
- * Elasticsearch does not refresh by itself: whoever announces what is searchable must control the refresh.
+ * Elasticsearch does not refresh by itself, because the process that announces searchable documents controls the refresh.
  */
 export function documentIndex(kind: KindName, { shards, replicas }: IndexSettings): object {
   return {

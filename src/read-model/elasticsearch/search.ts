@@ -81,7 +81,7 @@ export async function searchByField(
   for (;;) {
     const cursor = page.cursor(order, given);
     const left = limit + 1 - items.length;
-    // One more tells whether there is more.
+    // One more shows whether there is a next page.
     const size = page.isFull ? 1 : Math.min(query.maxBytes === undefined ? left : FETCHED_AT_ONCE, left);
     const vouch = reader.served.begin();
     const hits = await searchLive(reader, kind, {

@@ -9,8 +9,8 @@ import { ExportFile, type ExportTarget, outputTarget } from './export-target.js'
 import { AuditFilterCommand } from './filters.js';
 
 /**
- * Exports by pages of the order received: each is an answer of its own that is whole or an error, so nothing partial is
- * written, and any page can be read again.
+ * Exports page by page in the order received. Each response is a complete page or an error, so nothing partial is
+ * written, and every page can be read again.
  */
 export class AuditExport extends AuditFilterCommand {
   static override paths = [['audit', 'export']];
