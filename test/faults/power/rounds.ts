@@ -71,6 +71,11 @@ export class Rounds {
     await this.groups.check(this.client());
   }
 
+  async backup(): Promise<Uint8Array> {
+    const headers = { authorization: `Bearer ${this.service.rootKey()}` };
+    return new Uint8Array(await (await fetch(`${this.url}/-backup`, { headers })).arrayBuffer());
+  }
+
   async remove(): Promise<void> {
     await this.service.remove();
   }
