@@ -1,12 +1,11 @@
-import type { DatabaseSync, SQLInputValue } from 'node:sqlite';
+import type { DatabaseSync, SQLInputValue, StatementSync } from 'node:sqlite';
 import type { KindName } from '../kinds.js';
 import { GenerationLost } from '../read-model.js';
 import type { Direction } from '../search.js';
 import type { Condition } from './condition.js';
-import type { Row } from './row.js';
 
 /** The columns that order the rows of a path, behind those that are the same along it. */
-export type Key = readonly [SQLInputValue, SQLInputValue];
+type Key = readonly [SQLInputValue, SQLInputValue];
 
 /** A range of an index: all rows with the same first columns, between two bounds of the next. */
 export interface IndexPath {
@@ -49,16 +48,18 @@ export class IndexWalk {
     private after?: Key,
   ) {}
 
-  /** Passes the next matching rows to `take`, with these columns and the key's; a row that it refuses ends the step. */
-  step(columns: string, take: (row: Row) => boolean): void {
+  /** Passes the values of the next matching rows to `take`: its key, and these columns. A row that it refuses ends the step. */
+  step(columns: readonly string[], take: (key: Key, values: readonly unknown[]) => boolean): void {
     if (!this.db.isOpen) throw new GenerationLost('the generation no longer exists');
     const began = performance.now();
     const checked = this.path.checked();
     const end = checked.length > 0 ? this.endOfStep() : undefined;
     const conditions = [...this.range(end), ...checked];
     for (const row of this.select(columns, conditions, '')) {
-      if (!take(row)) return;
-      this.after = keyOf(this.path, row);
+      const [one, other, ...values] = row;
+      const key: Key = [one as SQLInputValue, other as SQLInputValue];
+      if (!take(key, values)) return;
+      this.after = key;
       if (performance.now() - began > STEP_MS) return;
     }
     if (end) this.after = end;
@@ -73,8 +74,8 @@ export class IndexWalk {
 
   /** The key of the last row that this step may check; undefined if it may go to the end. */
   private endOfStep(): Key | undefined {
-    const [row] = this.select('', this.range(undefined), `LIMIT 1 OFFSET ${this.rows - 1}`);
-    return row && keyOf(this.path, row);
+    const [row] = this.select([], this.range(undefined), `LIMIT 1 OFFSET ${this.rows - 1}`);
+    return row as Key | undefined;
   }
 
   /** From behind the last row taken; each side has one bound, so that the index applies it. */
@@ -87,19 +88,34 @@ export class IndexWalk {
     return [...fixed, ...(from ? [from] : []), ...(to ? [to] : [])];
   }
 
-  private select(columns: string, conditions: readonly Condition[], bound: string): Iterable<Row> {
+  private select(columns: readonly string[], conditions: readonly Condition[], bound: string): Iterable<unknown[]> {
     const { kind, index, keys, direction } = this.path;
     const word = direction === 'ascending' ? 'ASC' : 'DESC';
-    const statement = this.db.prepare(
-      `SELECT ${columns === '' ? keys.join(', ') : columns} FROM "${kind}" INDEXED BY "${kind}_${index}"
+    const statement = prepared(
+      this.db,
+      `SELECT ${[...keys, ...columns].join(', ')} FROM "${kind}" INDEXED BY "${kind}_${index}"
        WHERE ${conditions.map(({ sql }) => sql).join(' AND ')}
        ORDER BY ${keys.map((name) => `${name} ${word}`).join(', ')} ${bound}`,
     );
-    return statement.iterate(...conditions.flatMap(({ values }) => [...values])) as Iterable<Row>;
+    return statement.iterate(...conditions.flatMap(({ values }) => [...values])) as Iterable<unknown> as Iterable<
+      unknown[]
+    >;
   }
 }
 
-function keyOf({ keys: [one, other] }: IndexPath, row: Row): Key {
-  const value = (name: string) => row[name.replaceAll('"', '')] as SQLInputValue;
-  return [value(one), value(other)];
+/** How many statements a database keeps: searches are alike. */
+const KEPT_STATEMENTS = 100;
+const statements = new WeakMap<DatabaseSync, Map<string, StatementSync>>();
+
+/** A statement that gives each row as an array. No two iterations of it may be under way at once. */
+function prepared(db: DatabaseSync, sql: string): StatementSync {
+  const kept = statements.get(db) ?? new Map<string, StatementSync>();
+  statements.set(db, kept);
+  const known = kept.get(sql);
+  if (known) return known;
+  const statement = db.prepare(sql);
+  statement.setReturnArrays(true);
+  if (kept.size >= KEPT_STATEMENTS) kept.clear();
+  kept.set(sql, statement);
+  return statement;
 }

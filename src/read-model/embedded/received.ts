@@ -114,9 +114,15 @@ export class ReceivedRows {
     const walk = new IndexWalk(this.db, path, after);
     const ahead: Entry[] = [];
     while (!walk.isDone && ahead.length < count) {
-      walk.step('rowid, "offset", ordinal, time', (row) => {
+      walk.step(['rowid', 'time'], ([offset, ordinal], [rowid, time]) => {
         if (ahead.length === count) return false;
-        ahead.push({ ...(row as unknown as Entry), shard });
+        ahead.push({
+          rowid: Number(rowid),
+          shard,
+          offset: Number(offset),
+          ordinal: Number(ordinal),
+          time: Number(time),
+        });
         return true;
       });
       if (walk.isDone || ahead.length >= count) break;

@@ -48,7 +48,7 @@ export function formOf(kind: KindName, field: string): FieldForm {
 type TextOf = (number: unknown) => string;
 
 interface Format {
-  readonly fields: readonly { readonly field: string; readonly column: string; readonly form: FieldForm }[];
+  readonly fields: readonly { readonly field: string; readonly form: FieldForm }[];
   /** What the checksum covers, in its order. */
   readonly columns: readonly string[];
 }
@@ -56,8 +56,8 @@ interface Format {
 const FORMATS = Object.fromEntries(
   KIND_NAMES.map((kind): [KindName, Format] => {
     const names = Object.keys(kindOf(kind).fields);
-    const fields = names.map((field) => ({ field, column: columnName(field), form: formOf(kind, field) }));
-    return [kind, { fields, columns: [...COLUMNS, ...fields.map((one) => one.column)] }];
+    const fields = names.map((field) => ({ field, form: formOf(kind, field) }));
+    return [kind, { fields, columns: [...COLUMNS, ...names.map(columnName)] }];
   }),
 ) as Readonly<Record<KindName, Format>>;
 
@@ -112,7 +112,8 @@ export class RowFormat {
   /** Over all columns of a row, in their order, with their types and lengths. */
   private checksum(values: readonly unknown[]): number {
     let crc = 0;
-    for (const [index, value] of values.entries()) {
+    for (let index = 0; index < this.scratch.length; index += 1) {
+      const value = values[index];
       if (typeof value === 'number') {
         this.scratch[index] = value;
       } else if (typeof value === 'string') {
@@ -130,7 +131,7 @@ export class RowFormat {
 
   /** Whether the row is unchanged since it was written. */
   isWhole(row: Row): boolean {
-    return row.crc === this.checksum(this.format.columns.map((name) => row[name]));
+    return row.crc === this.checksum(this.valuesIn(row));
   }
 
   /**
@@ -138,19 +139,29 @@ export class RowFormat {
    * reader must get neither.
    */
   documentOf(org: number, row: Row): Document {
-    if (row.org !== org || !this.isWhole(row)) {
+    return this.documentIn(org, this.valuesIn(row), row.crc);
+  }
+
+  /** As `documentOf`, of the values of a row in the order of `columnsOf`. */
+  documentIn(of: number, values: readonly unknown[], crc = values[this.format.columns.length]): Document {
+    const [org, id, shard, offset, ordinal, time, , , source] = values;
+    if (org !== of || crc !== this.checksum(values)) {
       throw new Error(
         `a document of ${this.kind} in the read model is damaged: repair it with \`svc reconcile --repair\``,
       );
     }
-    const place = this.placeOf(row);
-    return { id: unpacked(row.id), place, fields: this.fieldsOf(row), source: this.sourceOf(row, place) };
+    const place = this.placeOf({ shard, offset, ordinal, time });
+    return { id: unpacked(id), place, fields: this.fieldsIn(values), source: this.sourceOf(source, place) };
   }
 
-  private sourceOf({ source }: Row, { topic, partition, offset, time }: Position): string {
+  private sourceOf(source: unknown, { topic, partition, offset, time }: Position): string {
     return typeof source === 'string'
       ? source
       : textWithReceivedTime(this.records.value(topic, partition, offset), time);
+  }
+
+  private valuesIn(row: Row): unknown[] {
+    return this.format.columns.map((name) => row[name]);
   }
 
   /** The row as it is, damaged or not. */
@@ -184,9 +195,13 @@ export class RowFormat {
   }
 
   fieldsOf(row: Row, textOf = this.textOf): Fields {
+    return this.fieldsIn(this.valuesIn(row), textOf);
+  }
+
+  private fieldsIn(values: readonly unknown[], textOf = this.textOf): Fields {
     const fields: Record<string, FieldValue> = {};
-    for (const { field, column: name, form } of this.format.fields) {
-      const value = row[name];
+    for (const [index, { field, form }] of this.format.fields.entries()) {
+      const value = values[COLUMNS.length + index];
       if (value === null || value === undefined) continue;
       fields[field] = form === 'plain' ? (value as FieldValue) : form === 'text' ? textOf(value) : unpacked(value);
     }

@@ -5,7 +5,7 @@ import { type FieldOrder, type Page, PageItems, possibleValues, type SearchQuery
 import { type Condition, conditionOf, ofOrg, type RowExpiry } from './condition.js';
 import { packed } from './identifier.js';
 import { type IndexPath, IndexWalk } from './index-walk.js';
-import { column, type RowFormat } from './row.js';
+import { column, columnsOf, type RowFormat } from './row.js';
 
 /** The job of a search, with the remedy for the caller if it finds nothing within its budget. */
 export function jobOf({ org, budgetMs }: Pick<SearchQuery, 'org' | 'budgetMs'>): Job {
@@ -32,13 +32,14 @@ export function* searchByField(
   const after = given && 'after' in given ? given.after : undefined;
   const walk = new IndexWalk(db, pathOf(expiry, rows, query, order), after && [after[0], packed(after[1])]);
   const number = rows.texts.find(org);
+  const columns = columnsOf(rows.kind);
   yield* skip(walk, query);
   const page = new PageItems(query);
   let more = false;
   while (!more && !walk.isDone) {
-    walk.step('*', (row) => {
+    walk.step(columns, (_, values) => {
       more = page.isFull;
-      if (!more) page.add(rows.documentOf(number, row));
+      if (!more) page.add(rows.documentIn(number, values));
       return !more;
     });
     if (more || walk.isDone) break;
@@ -53,7 +54,7 @@ export function* searchByField(
 function* skip(walk: IndexWalk, query: SearchQuery): Steps<void> {
   let left = query.offset ?? 0;
   while (left > 0 && !walk.isDone) {
-    walk.step('', () => {
+    walk.step([], () => {
       left -= 1;
       return left >= 0;
     });
