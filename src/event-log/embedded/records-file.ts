@@ -153,10 +153,13 @@ export class RecordsFile {
     return false;
   }
 
-  /** Takes the file as it is up to `end`, and removes the rest. */
+  /**
+   * Takes the file as it is up to `end`, removes the rest, and syncs it: a process that was killed may have written its last
+   * commit without syncing it, and from now on it is acknowledged to whoever asks.
+   */
   async endAt(end: number): Promise<void> {
     this.end = end;
-    if ((await this.size()) > end) await this.undo();
+    await this.undo();
   }
 
   async close(): Promise<void> {

@@ -52,7 +52,7 @@ export class Rounds {
   async round(): Promise<void> {
     const round = this.counts.rounds + 1;
     const random = randomOf(SEED * 200_003 + round);
-    await (random.chance(0.1) ? this.killThenCut(round, random) : this.loadUntilCut(round, random));
+    await (round === 1 || random.chance(0.1) ? this.killThenCut(round, random) : this.loadUntilCut(round, random));
     while (random.chance(0.25)) await this.cutStart(random);
     await this.service.powerOn();
     if (random.chance(0.1)) this.service.removeReadModel();
@@ -116,7 +116,7 @@ export class Rounds {
     const create = () => this.client().post(`/org/${ORG}/group`, group, { 'idempotency-key': group.name });
     const stalled = service.disk.stallFsync('^fsync log\\.(records|db-wal)$');
     const lost = create().then(nothing, nothing);
-    await stalled;
+    await Promise.race([stalled, delay(LONGEST_WAIT_MS)]);
     service.process.kill('SIGKILL');
     service.disk.resume();
     await service.process.exit;
