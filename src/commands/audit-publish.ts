@@ -120,29 +120,45 @@ export class PublishAuditEventsHandler implements ICommandHandler<PublishAuditEv
     for (const [outcome, count] of counts) this.metrics.published(mode, outcome, count);
   }
 
+  /** Part after part: what follows a part that was refused is not sent, so that a retry keeps the order. */
   private async publish(
     prepared: readonly Prepared[],
     mode: 'sync' | 'async',
     standing: Standing,
   ): Promise<Published[]> {
-    for (let wait = this.authorities.waitsFor(standing); wait; wait = this.authorities.waitsFor(standing)) await wait;
-    // Nothing gives way to other work from here to the appends: no revocation is folded in between.
-    const parts = partsOf(prepared).map((part) => this.append(part, mode, standing));
-    return (await Promise.all(parts)).flat();
+    const parts = partsOf(prepared);
+    const published: Promise<Published[]>[] = [];
+    for (const [index, part] of parts.entries()) {
+      let positions: Position[];
+      try {
+        positions = await this.append(part, standing);
+      } catch (error) {
+        if (!(error instanceof ControlError)) throw error;
+        if (index === 0 && !LOG_ERRORS.includes(error.code)) throw error;
+        published.push(Promise.resolve(refused(part, error, parts.slice(index + 1).flat())));
+        break;
+      }
+      published.push(this.acknowledged(part, positions, mode));
+    }
+    return (await Promise.all(published)).flat();
   }
 
-  private async append(part: readonly Prepared[], mode: 'sync' | 'async', standing: Standing): Promise<Published[]> {
-    let positions: Position[];
+  private async append(part: readonly Prepared[], standing: Standing): Promise<Position[]> {
+    for (let wait = this.authorities.waitsFor(standing); wait; wait = this.authorities.waitsFor(standing)) await wait;
+    // Nothing gives way to other work from here to the append: no revocation is folded in between.
     const start = performance.now();
-    try {
-      positions = await inSpan('append', { entries: part.length }, () =>
-        this.underWay.note(standing.authority.org, this.log.append(part.map(({ entry }) => entry))),
-      );
-    } catch (error) {
-      if (!(error instanceof ControlError)) throw error;
-      return part.map(({ id }) => ({ error: withId(error, id) }));
-    }
+    const positions = await inSpan('append', { entries: part.length }, () =>
+      this.underWay.note(standing.authority.org, this.log.append(part.map(({ entry }) => entry))),
+    );
     this.metrics.appended(start);
+    return positions;
+  }
+
+  private async acknowledged(
+    part: readonly Prepared[],
+    positions: readonly Position[],
+    mode: 'sync' | 'async',
+  ): Promise<Published[]> {
     if (mode === 'async') return part.map(({ id }) => ({ id, state: 'recorded' }));
     const durable = performance.now();
     const indexed = await this.indexed(part, positions);
@@ -243,6 +259,18 @@ function published(id: string, indexed: Indexed): Published {
     case 'searchable':
       return { id, state: 'searchable' };
   }
+}
+
+/** What the caller lost meanwhile refuses a whole request, unless some of it is recorded already. */
+const LOG_ERRORS: readonly string[] = ['log_unavailable', 'outcome_unknown'];
+
+/** `unsent` follows the part. Each item has an error that tells whether it may be in the log all the same. */
+function refused(part: readonly Prepared[], error: ControlError, unsent: readonly Prepared[]): Published[] {
+  const isKnown = error.code !== 'outcome_unknown';
+  const behind = isKnown
+    ? error
+    : new ControlError('log_unavailable', 'the events before it may not be recorded; retry');
+  return [...part.map(({ id }) => ({ error: withId(error, id) })), ...unsent.map(() => ({ error: behind }))];
 }
 
 function withId(error: ControlError, id: string): ControlError {

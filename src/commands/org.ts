@@ -1,11 +1,11 @@
 import { Inject } from '@nestjs/common';
 import { Command, CommandHandler, type ICommandHandler } from '@nestjs/cqrs';
+import { linkTo } from '../contract/links.js';
 import type { Caller } from '../control/fold.js';
 import type { ControlEvent, OrgState } from '../model/control-events.js';
 import { refuseRemovedKey } from '../model/key.js';
 import { ADMIN, decideCreateOrg } from '../model/org.js';
 import { decideRecoverOrg } from '../model/org-recover.js';
-import { serviceAccountLink } from '../model/service-account.js';
 import { IDS, type Ids, keyedId } from '../platform/ids.js';
 import { type ChangeRequest, ControlChanges } from './control-changes.js';
 import type { IssuedKey } from './key.js';
@@ -57,7 +57,7 @@ export class CreateOrgHandler implements ICommandHandler<CreateOrg> {
     );
     await this.secrets.issuedKey(change, by, key);
     const { events, searchable } = change;
-    return { org: createdOrg(events), serviceAccount: serviceAccountLink(name, ADMIN), key, searchable };
+    return { org: createdOrg(events), serviceAccount: linkTo(name, 'serviceaccount', ADMIN), key, searchable };
   }
 }
 

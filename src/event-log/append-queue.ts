@@ -18,8 +18,6 @@ export interface QueueBounds {
 export interface Queued {
   readonly append: Append;
   readonly bytes: number;
-  /** When it was added, in milliseconds. */
-  readonly since: number;
 }
 
 /** The appends that are not durable yet, bounded by count and bytes. */
@@ -52,7 +50,7 @@ export class AppendQueue {
     const full = this.entries + entries > this.bounds.entries || this.bytes + bytes > this.bounds.bytes;
     // An append larger than the whole queue is accepted alone: it could never be appended otherwise.
     if (full && this.entries > 0) return new ControlError('log_unavailable', 'the queue of the log is full; retry');
-    this.waiting.push({ append, bytes, since: Date.now() });
+    this.waiting.push({ append, bytes });
     this.entries += entries;
     this.bytes += bytes;
     return undefined;
@@ -69,17 +67,15 @@ export class AppendQueue {
     this.bytes -= bytes;
   }
 
-  /** The oldest that wait, up to so many entries and bytes; one in any case. They are not pending any more. */
-  takeUpTo(most: Pick<QueueBounds, 'entries' | 'bytes'>): readonly Append[] {
+  /** The oldest that wait, up to so many entries and bytes; one in any case. They stay pending until `release`. */
+  takeUpTo(most: Pick<QueueBounds, 'entries' | 'bytes'>): readonly Queued[] {
     let [entries, bytes] = [0, 0];
     const excess = this.waiting.findIndex((one, at) => {
       entries += one.append.entries.length;
       bytes += one.bytes;
       return at > 0 && (entries > most.entries || bytes > most.bytes);
     });
-    const taken = this.waiting.splice(0, excess < 0 ? this.waiting.length : excess);
-    for (const one of taken) this.release(one);
-    return taken.map(({ append }) => append);
+    return this.waiting.splice(0, excess < 0 ? this.waiting.length : excess);
   }
 }
 

@@ -4,6 +4,7 @@ import { type AccessRules, type Principal, principalOf, type Reach } from './acc
 import type { Read } from './control-events.js';
 import type { PermissionName, TargetKind } from './permission.js';
 import { userOf } from './principals.js';
+import { lacksText } from './refusal.js';
 import { authzStream } from './streams.js';
 import { userLink } from './user.js';
 
@@ -79,8 +80,7 @@ function lacking({ org, link }: Principal, { kind, permission, on }: Need): Refu
   const { plural } = kindOf(kind);
   const target =
     on === 'all' ? `all ${plural}` : on === 'some' ? `any of the ${plural}` : nameOf(linkTo(org, kind, on.ref));
-  const remedy = `ask someone in ${org} who holds it, or use another key`;
-  return { code: 'forbidden', message: `${nameOf(link)} lacks "${permission}" on ${target}; ${remedy}` };
+  return { code: 'forbidden', message: `${lacksText(link, org, permission, target)}, or use another key` };
 }
 
 function reachesIt(read: Read, { org, link }: Principal, { kind, on }: Need, reach: Reach): boolean {

@@ -4,7 +4,7 @@ import type { ControlEvent, GroupState, Read } from './control-events.js';
 import { type Given, givenTo, missingOf, newlyGiven } from './given.js';
 import { isQueryNew, selfSetTerms } from './member-query.js';
 import { permissionsOn, type TargetKind } from './permission.js';
-import { ControlRefusal, type Missing } from './refusal.js';
+import { ControlRefusal, lacksText, type Missing } from './refusal.js';
 import type { Occasion } from './resource.js';
 import { refuseSelfTagged } from './self-tagged.js';
 import { readAfter } from './state-after.js';
@@ -168,7 +168,7 @@ function lacking(missing: Missing, rules: AccessRules, org: string, granter: str
     : target === undefined
       ? `every ${kind}`
       : `${kind === 'auditctx' ? 'an' : 'a'} ${kind} that it may not view`;
-  const message = `${nameOf(granter)} lacks "${permission}" on ${on}, ${why}; ask someone of ${org} who holds it`;
+  const message = lacksText(granter, org, permission, `${on}, ${why}`);
   return new ControlRefusal('forbidden', message, [], { kind, permission, ...(isKnown && { target }) });
 }
 

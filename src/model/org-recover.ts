@@ -1,3 +1,4 @@
+import { linkTo } from '../contract/links.js';
 import { authzChanged } from './authz.js';
 import type { ControlEvent, Read, ServiceAccountState } from './control-events.js';
 import { withMember } from './group.js';
@@ -5,7 +6,6 @@ import { keyIssued, keysRevoked } from './key.js';
 import { ADMIN } from './org.js';
 import { ControlRefusal } from './refusal.js';
 import { auditIds, begun, type Occasion } from './resource.js';
-import { serviceAccountLink } from './service-account.js';
 import { groupStream, orgStream, serviceAccountStream } from './streams.js';
 import { SUPERUSERS } from './superusers.js';
 
@@ -24,7 +24,7 @@ export interface RecoverOrg extends Occasion {
 export function decideRecoverOrg(read: Read, command: RecoverOrg): ControlEvent[] {
   const { org, keyHash, at, id } = command;
   if (!read(orgStream(org))) throw new ControlRefusal('not_found', `there is no organization named ${org}`);
-  const principal = serviceAccountLink(org, ADMIN);
+  const principal = linkTo(org, 'serviceaccount', ADMIN);
   const nextId = auditIds(command, 2);
   const superusers = read(groupStream(org, SUPERUSERS));
   const isSuperuser = superusers?.memberLinks.includes(principal) ?? false;

@@ -1,3 +1,4 @@
+import { linkTo } from '../contract/links.js';
 import { authzChanged } from './authz.js';
 import type {
   ControlEvent,
@@ -14,7 +15,6 @@ import { groupLink, VIEWERS } from './group.js';
 import { keyIssued } from './key.js';
 import { ControlRefusal } from './refusal.js';
 import { auditIds, begun, type Occasion, refuseBuiltinTags } from './resource.js';
-import { serviceAccountLink } from './service-account.js';
 import { groupStream, orgStream, policyStream, serviceAccountStream } from './streams.js';
 import { SUPERUSERS } from './superusers.js';
 
@@ -41,7 +41,7 @@ export function decideCreateOrg(read: Read, command: CreateOrg): ControlEvent[] 
   const { name, description, tags, at, keyHash, id } = command;
   refuseBuiltinTags(tags);
   if (read(orgStream(name))) throw new ControlRefusal('already_exists', `an organization named ${name} exists`);
-  const admin = serviceAccountLink(name, ADMIN);
+  const admin = linkTo(name, 'serviceaccount', ADMIN);
   const account: ServiceAccountState = {
     ...begun(id(1), at),
     org: name,

@@ -1,3 +1,4 @@
+import { nameOf } from '../contract/links.js';
 import type { PermissionName, TargetKind } from './permission.js';
 
 /** A decision that refuses. The code is one of the error catalogue's; the model knows no transport. */
@@ -38,6 +39,11 @@ export interface Missing {
   readonly permission: PermissionName;
   /** Link of the resource; present only if the reader of the refusal may view it. */
   readonly target?: string;
+}
+
+/** What the holder of the link lacks in its organization, and what to do. `on` says in words what the permission is on. */
+export function lacksText(link: string, org: string, permission: PermissionName, on: string): string {
+  return `${nameOf(link)} lacks "${permission}" on ${on}; ask someone of ${org} who holds it`;
 }
 
 /** Why a change that takes many resources along is refused, and what to do. No request is as large as one record may be. */

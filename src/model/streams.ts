@@ -29,11 +29,6 @@ export function invitationStream(org: string, id: string): `invitation/${string}
   return `invitation/${org}/${id}`;
 }
 
-/** Domain names are unique over the whole service. */
-export function domainStream(name: string): `domain/${string}` {
-  return `domain/${name}`;
-}
-
 /** Looking a key up by its hash is one step. */
 export function keyStream(hash: string): `key/${string}` {
   return `key/${hash}`;

@@ -83,35 +83,6 @@ export function unusable(file: string, error: unknown): unknown {
   return new StoreUnusable(`${file}: ${remedy[fault]} (${(error as Error).message})`, { cause: error });
 }
 
-/** Content that is carried from the write-ahead log into the file in some 10 ms. */
-const CARRIED_BYTES = 8 * 1024 * 1024;
-
-/**
- * Large contents fill the write-ahead log with pages of which each must be carried into the file: at `CHECKPOINT_PAGES` the
- * commit that has to do it holds the event loop for 150 ms. This does it earlier, after so many bytes, each time in a turn
- * of the event loop of its own.
- */
-export class Checkpoints {
-  private bytes = 0;
-
-  /** A transaction with so many bytes of content was committed. */
-  wrote(db: DatabaseSync, bytes: number): void {
-    this.bytes += bytes;
-    if (this.bytes < CARRIED_BYTES) return;
-    this.bytes = 0;
-    setImmediate(() => checkpoint(db));
-  }
-}
-
-function checkpoint(db: DatabaseSync): void {
-  if (!db.isOpen) return;
-  try {
-    db.exec('PRAGMA wal_checkpoint(PASSIVE)');
-  } catch {
-    // The write-ahead log still has everything. The next commit reports the fault of the disk.
-  }
-}
-
 /** A new file's name is durable only when its folder is. Windows neither needs this nor has it. */
 export function syncFolder(folder: string): void {
   if (process.platform === 'win32') return;

@@ -31,6 +31,9 @@ export async function measureBytes(): Promise<Rounds> {
     say(
       `an event of ${EVENT_BYTES.toFixed(0)} bytes: ${written.toFixed(0)} bytes written, ${onDisk.toFixed(0)} on disk`,
     );
+    for (const { name, size } of sizesOf(folder)) {
+      if (size >= answered) say(`  ${name}: ${(size / answered).toFixed(0)} bytes on disk`);
+    }
     const rounds = new Rounds();
     rounds.add([
       ['bytes-written', written / EVENT_BYTES],

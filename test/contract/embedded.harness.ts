@@ -1,3 +1,4 @@
+import { readFileSync, statSync, writeFileSync } from 'node:fs';
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -6,6 +7,7 @@ import { EmbeddedEventLog } from '../../src/event-log/embedded/event-log.js';
 import { PositionOutOfRange, type RecordValues, type Topic } from '../../src/event-log/event-log.js';
 import type { Position } from '../../src/read-model/document.js';
 import { EmbeddedReadModel } from '../../src/read-model/embedded/read-model.js';
+import { failDisk, repairDisk } from '../support/disk-faults.js';
 import { addFunctions } from '../support/stored-sql.js';
 import type { EventLogHarness } from './event-log.harness.js';
 import { type ReadModelHarness, SetRetention } from './read-model.harness.js';
@@ -18,6 +20,7 @@ export type Ending = 'done' | 'lost';
 export async function openEmbeddedLog(ending: Ending): Promise<EventLogHarness> {
   const folder = await temporaryFolder();
   const file = join(folder, 'log.db');
+  const records = join(folder, 'log.records');
   const options = { file, partitions: { audit: 3 }, maxPending: { entries: 1000, bytes: 64 * 1024 * 1024 } };
   let log = await EmbeddedEventLog.open(options);
   const reopen = async () => {
@@ -33,26 +36,22 @@ export async function openEmbeddedLog(ending: Ending): Promise<EventLogHarness> 
     crowd: 1500,
     reopen,
     failAppends: (how) => {
-      const down: Fault = { statement: 'COMMIT', ending: 'lost', errcode: SQLITE_FULL };
-      const unknown: Fault = { statement: 'COMMIT', ending, errcode: SQLITE_IOERR };
-      faultOf.set(file, how === 'unavailable' ? down : unknown);
+      failDisk(records, how === 'unavailable' ? statSync(records).size + 20 : ending);
     },
     repair: () => {
-      faultOf.delete(file);
+      repairDisk(records);
     },
     async corrupt(topic, { partition, offset }) {
       await log.close();
-      const db = new DatabaseSync(file);
-      const table = `${topic.replace('.', '_')}_${partition}`;
-      const { changes } = db
-        .prepare(`UPDATE ${table} SET value = CAST(x'00' || substr(value, 2) AS BLOB) WHERE offset = ?`)
-        .run(offset);
-      db.close();
-      if (changes !== 1) throw new Error(`no record ${offset} in ${table}`);
+      const places = readFileSync(join(folder, `log.${topic.replace('.', '_')}_${partition}.places`));
+      const last = places.readUIntLE(offset * 12, 6) + places.readUInt32LE(offset * 12 + 6) - 1;
+      const bytes = readFileSync(records);
+      bytes[last] = (bytes[last] ?? 0) ^ 1;
+      writeFileSync(records, bytes);
       return reopen();
     },
     async destroy() {
-      faultOf.delete(file);
+      repairDisk(records);
       await log.close();
       await rm(folder, { recursive: true });
     },

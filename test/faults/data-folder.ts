@@ -7,12 +7,19 @@ import { Client } from './client.js';
 import { compiledMain, type Exit, spawnService } from './process.js';
 
 export const ORG = 'acme';
-export const EVENTS = 300;
+const EVENTS = 300;
+
+/** Of a stopped service, in order. */
+export const LOG_FILES: readonly string[] = [
+  ...['log.audit_0.places', 'log.audit_dead_0.places', 'log.control_0.places'],
+  ...['log.db', 'log.records'],
+];
 
 /** A stopped service's folder, and what it answered. */
 export interface DataFolder {
   readonly dataDir: string;
   readonly log: string;
+  readonly records: string;
   readonly readModel: string;
   readonly key: string;
   readonly answers: string;
@@ -42,8 +49,9 @@ export function copyOf(folder: DataFolder): DataFolder {
   return { ...folder, ...placesOf(dataDir) };
 }
 
-function placesOf(dataDir: string): Pick<DataFolder, 'dataDir' | 'log' | 'readModel'> {
-  return { dataDir, log: join(dataDir, 'log.db'), readModel: join(dataDir, 'read-model.db') };
+function placesOf(dataDir: string): Pick<DataFolder, 'dataDir' | 'log' | 'records' | 'readModel'> {
+  const [log, records, readModel] = ['log.db', 'log.records', 'read-model.db'].map((name) => join(dataDir, name));
+  return { dataDir, log: log ?? '', records: records ?? '', readModel: readModel ?? '' };
 }
 
 /** Every list there is, as it came. */
@@ -95,6 +103,17 @@ export function flipBit(file: string, text: string): void {
   if (at < 0) throw new Error(`${file} has no ${text}`);
   bytes[at] = (bytes[at] ?? 0) ^ 1;
   writeFileSync(file, bytes);
+}
+
+/** The bytes of the records of `audit`, in their order, within the file. */
+export function auditRecords({ dataDir, records }: Pick<DataFolder, 'dataDir' | 'records'>) {
+  const bytes = readFileSync(records);
+  const places = readFileSync(join(dataDir, 'log.audit_0.places'));
+  const found = Array.from({ length: places.length / 12 }, (_, n) => {
+    const at = places.readUIntLE(n * 12, 6);
+    return bytes.subarray(at, at + places.readUInt32LE(n * 12 + 6));
+  });
+  return { bytes, found };
 }
 
 export function overwrite(file: string, from: number, to?: number): void {

@@ -2,8 +2,8 @@ import { execFileSync } from 'node:child_process';
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { DatabaseSync } from 'node:sqlite';
 import { setTimeout as delay } from 'node:timers/promises';
+import { failDisk, repairDisk } from '../support/disk-faults.js';
 import { PATIENCE } from '../support/patience.js';
 import { startService, type TestService } from '../support/service.js';
 import { canMountTmpfs, mountTmpfs } from '../support/tmpfs.js';
@@ -50,26 +50,20 @@ async function untilSearchable(client: Client): Promise<string> {
   }
 }
 
-/** SQLite itself runs out of pages, in the log's file alone. */
+/** The disk takes no more, in the file of the log's records alone. */
 describe('a log that cannot grow', () => {
-  const exec = DatabaseSync.prototype.exec;
-  let log: DatabaseSync | undefined;
   let service: TestService;
   let acme: Client;
   let filled: Filled;
 
   beforeAll(async () => {
-    DatabaseSync.prototype.exec = function (this: DatabaseSync, sql: string): void {
-      if (this.location()?.endsWith('log.db')) log = this;
-      exec.call(this, sql);
-    };
     service = await startService();
     acme = await new Client(service.url, service.rootKey).org('acme');
-    log?.exec('PRAGMA max_page_count = 300');
+    failDisk(join(service.dataDir, 'log.records'), 1_200_000);
     filled = await fill(acme);
   });
   afterAll(async () => {
-    DatabaseSync.prototype.exec = exec;
+    repairDisk(join(service.dataDir, 'log.records'));
     await service.remove();
   });
 
@@ -95,7 +89,7 @@ describe('a log that cannot grow', () => {
   });
 
   test('takes events again as soon as there is space', async () => {
-    log?.exec('PRAGMA max_page_count = 100000');
+    repairDisk(join(service.dataDir, 'log.records'));
 
     const id = await untilSearchable(acme);
 

@@ -7,6 +7,7 @@ import { PATIENCE } from '../support/patience.js';
 import { type Random, randomOf, SEED } from '../support/random.js';
 import { Client } from './client.js';
 import { Load, makeOrg } from './load.js';
+import { soundHeads } from './log-answers.js';
 import { builtMain, type ServiceProcess, spawnService } from './process.js';
 import { Promises } from './promises.js';
 import { World } from './world.js';
@@ -134,5 +135,6 @@ describe(`kill -9, seed ${SEED}`, () => {
     const db = new DatabaseSync(join(dataDir, 'log.db'));
     expect(db.prepare('PRAGMA integrity_check').all()).toEqual([{ integrity_check: 'ok' }]);
     db.close();
+    await soundHeads(join(dataDir, 'log.db'));
   });
 });

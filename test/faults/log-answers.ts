@@ -1,12 +1,19 @@
 import { createHash } from 'node:crypto';
-import { cpSync, mkdtempSync } from 'node:fs';
+import { cpSync, mkdtempSync, readdirSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
+import { verifyBackup } from '../../src/event-log/embedded/backup.js';
 import { EmbeddedEventLog } from '../../src/event-log/embedded/event-log.js';
 import type { EventLog, Offsets, Topic } from '../../src/event-log/event-log.js';
 import { Client, itemsText } from './client.js';
 
-export const FOLDER = resolve(import.meta.dirname, '../fixtures/log-v1');
+/** A log of every format that there was, and what was answered on it. */
+export const FIXTURES = ['log-v1', 'log-v2'] as const;
+
+export function fixture(name: string): string {
+  return resolve(import.meta.dirname, '../fixtures', name);
+}
+
 const TOPICS: readonly Topic[] = ['audit', 'control', 'audit.dead'];
 
 /** What every version answers on the log of the fixture. */
@@ -36,9 +43,11 @@ export interface OrgAnswers {
 }
 
 /** A folder of its own for the log, so that nothing is ever written to the fixture. */
-export function copyOfLog(): string {
-  const dataDir = mkdtempSync(join(tmpdir(), 'control-log-v1-'));
-  cpSync(join(FOLDER, 'log.db'), join(dataDir, 'log.db'));
+export function copyOfLog(name: string): string {
+  const dataDir = mkdtempSync(join(tmpdir(), `control-${name}-`));
+  for (const file of readdirSync(fixture(name)).filter((file) => file.startsWith('log.'))) {
+    cpSync(join(fixture(name), file), join(dataDir, file));
+  }
   return dataDir;
 }
 
@@ -59,6 +68,20 @@ export async function orgAnswers(url: string, org: string, key: string): Promise
 
 function eventText(envelope: string): string {
   return envelope.slice(envelope.indexOf('"item":') + '"item":'.length, envelope.lastIndexOf(',"query":{'));
+}
+
+/** The next offset of each partition. Every record is read and checked, but a log that is not sound throws. */
+export async function soundHeads(file: string): Promise<Readonly<Record<string, number>>> {
+  const folder = mkdtempSync(join(tmpdir(), 'control-sound-'));
+  const log = await EmbeddedEventLog.open({ file });
+  try {
+    const { heads } = await log.snapshot(join(folder, 'copy'));
+    expect((await verifyBackup(join(folder, 'copy'))).noted.heads).toEqual(heads);
+    return heads;
+  } finally {
+    await log.close();
+    rmSync(folder, { recursive: true });
+  }
 }
 
 /** Reads the whole log by the port, and so through every check that it makes. */

@@ -1,16 +1,19 @@
-import { readFileSync, rmSync } from 'node:fs';
+import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { EmbeddedEventLog } from '../../src/event-log/embedded/event-log.js';
+import { restoreLog } from '../../src/event-log/embedded/restore.js';
 import { startService, type TestService } from '../support/service.js';
 import { bodyOf, Client, type Event } from './client.js';
-import { copyOfLog, type Expected, FOLDER, orgAnswers, recordsOf } from './log-answers.js';
+import { copyOfLog, type Expected, FIXTURES, fixture, orgAnswers, recordsOf } from './log-answers.js';
 import { CONFLICTING, KEYED, KEYED_ORG, KEYED_REPEATED, ROOT_KEY } from './log-v1.js';
 
 /**
- * A log that the first version made. Its bytes are never rewritten, so every later version must pass these tests
- * unchanged: neither the tests, nor the log, nor the answers may be changed to make them pass.
+ * Logs of every format. Their bytes are never rewritten, so every later version must pass these tests unchanged: neither the
+ * tests, nor the logs, nor the answers may be changed to make them pass.
  */
-describe('a log of the first format', () => {
-  const expected = JSON.parse(readFileSync(join(FOLDER, 'expected.json'), 'utf8')) as Expected;
+describe.each(FIXTURES)('%s', (name) => {
+  const expected = JSON.parse(readFileSync(join(fixture(name), 'expected.json'), 'utf8')) as Expected;
   let dataDir = '';
   let service: TestService;
   let acme: Client;
@@ -22,7 +25,7 @@ describe('a log of the first format', () => {
   const appEvents = () => acme.all('/audit/org/acme?contextName=app&order=received&pageSize=1000');
 
   beforeEach(async () => {
-    dataDir = copyOfLog();
+    dataDir = copyOfLog(name);
   });
   afterEach(async () => {
     await service?.stop();
@@ -33,6 +36,19 @@ describe('a log of the first format', () => {
     const { logId, records } = expected;
 
     expect(await recordsOf(join(dataDir, 'log.db'))).toEqual({ logId, records });
+  });
+
+  test('gives a backup that restores every record', async () => {
+    const copy = mkdtempSync(join(tmpdir(), 'control-log-copy-'));
+    const log = await EmbeddedEventLog.open({ file: join(dataDir, 'log.db') });
+    await log.append([{ topic: 'audit', key: 'k', headers: { v: '1' }, value: Buffer.from('of this version') }]);
+    const { heads } = await log.snapshot(join(copy, 'backup'));
+    await log.close();
+    const restored = await restoreLog({ from: join(copy, 'backup'), dataDir: join(copy, 'data'), force: false });
+
+    expect(restored.heads).toEqual(heads);
+    expect(await recordsOf(restored.file)).toEqual(await recordsOf(join(dataDir, 'log.db')));
+    rmSync(copy, { recursive: true });
   });
 
   test.each(Object.keys(expected.orgs))('answers the key of %s with exactly what was answered then', async (org) => {

@@ -1,4 +1,4 @@
-import { DatabaseSync } from 'node:sqlite';
+import { join } from 'node:path';
 import { EmbeddedEventLog } from '../../src/event-log/embedded/event-log.js';
 import type { Topic } from '../../src/event-log/event-log.js';
 import { EmbeddedReadModel } from '../../src/read-model/embedded/read-model.js';
@@ -9,9 +9,11 @@ import { startService } from '../support/service.js';
 import { FULL, scaled, Tally, tell } from './scale.js';
 import {
   judgeLog,
+  LOG_FILES,
   type LogVerdict,
   makeStores,
   modelAnswers,
+  PLACES,
   type Questions,
   Scratch,
   type Stored,
@@ -20,9 +22,9 @@ import {
 
 /**
  * What a damaged file may do. Every record carries a checksum and offsets are dense, so an altered record, and one that
- * is missing between two others, is always noticed. A cut or damaged end of the WAL looks like a commit that a crash
- * interrupted: it takes the last commits away as if they had never been. Only the read model, which has seen them, can
- * tell, and then the service does not start.
+ * is missing between two others, is always noticed. So is a loss at the end: the end is noted when a service stops, and what
+ * came later has its places. Without those, a cut end looks like commits that a crash interrupted; then only the read model,
+ * which has seen them, can tell, and the service does not start.
  */
 /** A full run tries tens of thousands of damages. */
 const LONG = 30 * 60_000;
@@ -38,9 +40,14 @@ beforeAll(async () => {
 afterAll(() => scratch?.remove());
 
 /** The log without a read model, one of its files replaced. */
-function logFiles(stored: Stored, damaged: string, bytes: Uint8Array): Map<string, Uint8Array> {
+function logFiles(
+  stored: Stored,
+  damaged: string,
+  bytes: Uint8Array,
+  kept: readonly string[],
+): Map<string, Uint8Array> {
   const files = new Map<string, Uint8Array>();
-  for (const file of ['log.db', 'log.db-wal']) {
+  for (const file of kept) {
     const whole = file === damaged ? bytes : stored.files.get(file);
     if (whole) files.set(file, whole);
   }
@@ -64,15 +71,16 @@ async function tryAll(
   stored: Stored,
   file: string,
   damages: Iterable<Damage>,
-  allowed: (verdict: LogVerdict) => boolean,
+  allowed: (verdict: LogVerdict, bytes: Uint8Array) => boolean,
+  kept: readonly string[] = LOG_FILES,
 ): Promise<string[]> {
   const tally = new Tally();
   const broken: string[] = [];
   for (const { place, bytes } of damages) {
-    scratch.put(logFiles(stored, file, bytes));
+    scratch.put(logFiles(stored, file, bytes, kept));
     const verdict = await judgeLog(scratch, stored.records);
     tally.add(verdict.outcome);
-    if (allowed(verdict)) continue;
+    if (allowed(verdict, bytes)) continue;
     const missing = JSON.stringify(verdict.missing);
     broken.push(`${place}: ${verdict.outcome} ${missing} ${(verdict.fault as Error | undefined)?.stack ?? ''}`);
   }
@@ -112,9 +120,8 @@ function* randomFlips(bytes: Buffer, purpose: string, count: number): Generator<
   }
 }
 
-const PAGE = 4096;
-/** A leaf's header and the pointers to its first cells; an interior page's header has four bytes more. */
-const HEADER_AND_POINTERS = 20;
+/** Everything before a record's key: its checksum, sizes, partition, offset and time. */
+const RECORD_HEAD = 30;
 
 function bitsOf(from: number, bytes: number): number[] {
   return Array.from({ length: bytes * 8 }, (_, bit) => from * 8 + bit);
@@ -126,76 +133,94 @@ function* flipsAt(bytes: Buffer, bits: readonly number[]): Generator<Damage> {
   }
 }
 
-/** The pages, counted from 0, that lead from a table's root to its last records (sqlite.org/fileformat.html). */
-function lastPages(bytes: Buffer, table: string): number[] {
-  scratch.put(new Map([['log.db', bytes]]));
-  const db = new DatabaseSync(scratch.log);
-  const root = db.prepare('SELECT rootpage FROM sqlite_schema WHERE name = ?').get(table)?.rootpage;
-  db.close();
-  const pages = [Number(root) - 1];
-  for (let at = pages[0] ?? 0; bytes[at * PAGE] === 0x05; pages.push(at)) at = bytes.readUInt32BE(at * PAGE + 8) - 1;
-  return pages;
+interface Place {
+  readonly start: number;
+  readonly end: number;
 }
 
-/** From the start of the page's cell that holds the text to the end of the text. */
-function recordWith(bytes: Buffer, text: string): [number, number] {
-  const at = bytes.indexOf(text);
-  const page = Math.floor(at / PAGE) * PAGE;
-  const cells = Array.from(
-    { length: bytes.readUInt16BE(page + 3) },
-    (_, n) => page + bytes.readUInt16BE(page + 8 + 2 * n),
-  );
-  const start = Math.max(...cells.filter((cell) => cell < at));
-  if (at < 0 || bytes[page] !== 0x0d || !Number.isFinite(start)) throw new Error(`no record on one page has ${text}`);
-  return [start, at + text.length];
+/** Where the records of a partition are in `log.records`. */
+function placesOf(stored: Stored, table: string): Place[] {
+  const places = fileOf(stored, `log.${table}.places`);
+  return Array.from({ length: places.length / 12 }, (_, n) => {
+    const start = places.readUIntLE(n * 12, 6);
+    return { start, end: start + places.readUInt32LE(n * 12 + 6) };
+  });
 }
 
-test('the stores to be damaged are real: several topics, a dead letter, and publishes in the WAL alone', async () => {
+const TABLES = [
+  ['audit', 'audit_0'],
+  ['control', 'control_0'],
+  ['audit.dead', 'audit_dead_0'],
+] as const;
+
+test('the stores to be damaged are real: several topics, a dead letter, and publishes after the noted end', async () => {
   expect(stopped.records['audit']?.length).toBeGreaterThan(300);
   // The organizations, and the first uses of their keys.
   expect(stopped.records['control']?.length).toBeGreaterThanOrEqual(6);
   expect(stopped.records['audit.dead']).toHaveLength(1);
-  expect([...stopped.files.keys()]).toEqual(['log.db', 'read-model.db', 'root.key']);
+  expect([...stopped.files.keys()]).toEqual(['log.db', 'log.records', ...PLACES, 'read-model.db', 'root.key']);
   expect(cutOff.records['audit']?.length).toBe((stopped.records['audit']?.length ?? 0) + 61);
-  expect(fileOf(cutOff, 'log.db-wal').length).toBeGreaterThan(100_000);
+  expect(fileOf(cutOff, 'log.records').length).toBeGreaterThan(fileOf(stopped, 'log.records').length + 30_000);
 });
 
 describe('a stopped log', () => {
   test(
-    'that is cut within its last page is refused, or served whole',
+    'that is cut within its last 4,096 bytes is refused',
     async () => {
-      const bytes = fileOf(stopped, 'log.db');
-      expect(await tryAll('log.db cut', stopped, 'log.db', truncations(bytes, 'cut log'), isSafe)).toEqual([]);
+      const bytes = fileOf(stopped, 'log.records');
+      const damages = truncations(bytes, 'cut log');
+      expect(await tryAll('log.records cut', stopped, 'log.records', damages, isSafe)).toEqual([]);
+    },
+    LONG,
+  );
+
+  test.each([
+    ['log.records', scaled(500, 5_000)],
+    ['log.db', scaled(300, 3_000)],
+    ['log.audit_0.places', scaled(300, 3_000)],
+    ['log.control_0.places', scaled(100, 1_000)],
+  ])(
+    'in whose %s one bit is flipped anywhere never gives out an altered record, and loses none silently',
+    async (file, count) => {
+      const flips = randomFlips(fileOf(stopped, file), `flip ${file}`, count);
+      expect(await tryAll(`${file}, one bit`, stopped, file, flips, isSafe)).toEqual([]);
     },
     LONG,
   );
 
   test(
-    'in which one bit is flipped anywhere never gives out an altered record, and loses none silently',
+    'is served whole when its places are gone',
     async () => {
-      const flips = randomFlips(fileOf(stopped, 'log.db'), 'flip log', scaled(500, 5_000));
-      expect(await tryAll('log.db, one bit', stopped, 'log.db', flips, isSafe)).toEqual([]);
+      const files = logFiles(stopped, '', Buffer.alloc(0), ['log.db', 'log.records']);
+      scratch.put(files);
+      expect(await judgeLog(scratch, stopped.records)).toMatchObject({ outcome: 'whole' });
     },
     LONG,
   );
 
   test(
-    'in whose first page one bit is flipped loses no table silently',
+    'in whose first bytes one bit is flipped loses no record silently',
     async () => {
-      const bytes = fileOf(stopped, 'log.db');
       const random = randomFor('flip schema');
-      const bits = Array.from({ length: scaled(400, 20_000) }, () => random.whole(0, 4096 * 8 - 1));
-      expect(await tryAll('log.db, first page', stopped, 'log.db', flipsAt(bytes, bits), isSafe)).toEqual([]);
+      for (const [file, first] of [
+        ['log.db', 4096],
+        ['log.records', placesOf(stopped, 'audit_0')[0]?.start ?? 0],
+      ] as const) {
+        const bytes = fileOf(stopped, file);
+        const bits = Array.from({ length: scaled(400, 20_000) }, () => random.whole(0, first * 8 - 1));
+        expect(await tryAll(`${file}, its start`, stopped, file, flipsAt(bytes, bits), isSafe)).toEqual([]);
+      }
     },
     LONG,
   );
 
-  test.each(['audit_0', 'control_0', 'audit_dead_0'])(
-    'loses no record at the end of %s silently when one bit of its last page is flipped',
-    async (table) => {
-      const bytes = fileOf(stopped, 'log.db');
-      const bits = lastPages(bytes, table).flatMap((page) => bitsOf(page * PAGE, HEADER_AND_POINTERS));
-      expect(await tryAll(`${table}, last page`, stopped, 'log.db', flipsAt(bytes, bits), isSafe)).toEqual([]);
+  test.each(TABLES)(
+    'loses no record at the end of %s silently when one bit of what leads to its last record is flipped',
+    async (_topic, table) => {
+      const bytes = fileOf(stopped, 'log.records');
+      const { start } = placesOf(stopped, table).at(-1) ?? { start: 0 };
+      const flips = flipsAt(bytes, bitsOf(start, RECORD_HEAD));
+      expect(await tryAll(`${table}, last record`, stopped, 'log.records', flips, isSafe)).toEqual([]);
     },
     LONG,
   );
@@ -203,58 +228,82 @@ describe('a stopped log', () => {
   test(
     'names the file and the record whichever bit of a record is flipped',
     async () => {
-      const bytes = fileOf(stopped, 'log.db');
-      const [from, to] = recordWith(bytes, '"requestId":"request-151"');
-      // The lengths and types stand first; of the text after them, every bit only in a full run.
-      const bits = bitsOf(from, to - from).filter((_, index) => index < 25 * 8 || index % (FULL ? 1 : 16) === 0);
-      expect(await tryAll('log.db, one record', stopped, 'log.db', flipsAt(bytes, bits), isSafe)).toEqual([]);
+      const bytes = fileOf(stopped, 'log.records');
+      const at = bytes.indexOf('"requestId":"request-151"');
+      const { start, end } = placesOf(stopped, 'audit_0').find((place) => place.end > at) ?? { start: 0, end: 0 };
+      // The lengths stand first; of the text after them, every bit only in a full run.
+      const bits = bitsOf(start, end - start).filter((_, index) => index < 25 * 8 || index % (FULL ? 1 : 16) === 0);
+      expect(await tryAll('log.records, one record', stopped, 'log.records', flipsAt(bytes, bits), isSafe)).toEqual([]);
     },
     LONG,
   );
 });
 
-describe('a log that was cut off, its last publishes in the WAL', () => {
+describe('a log that was cut off, its last publishes after the noted end', () => {
+  const WITHOUT_PLACES = ['log.db', 'log.db-wal', 'log.records'];
+
+  /** Exactly the records that are not whole any more. */
+  const isWithoutTheCut = (verdict: LogVerdict, bytes: Uint8Array) => {
+    const lost = TABLES.map(([topic, table]) => {
+      const gone = placesOf(cutOff, table).filter(({ end }) => end > bytes.length);
+      return [topic, gone.length] as const;
+    });
+    const expected = Object.fromEntries(lost.filter(([, count]) => count > 0));
+    return JSON.stringify(verdict.missing) === JSON.stringify(expected);
+  };
+
   test(
-    'loses at most the last commit when the end of the WAL is cut',
+    'is refused when its end is cut',
     async () => {
-      const bytes = fileOf(cutOff, 'log.db-wal');
-      const onlyLast = (verdict: LogVerdict) =>
-        isSafe(verdict) || (isSafeOrShorter(verdict) && JSON.stringify(verdict.missing) === '{"audit":1}');
-      expect(await tryAll('WAL cut', cutOff, 'log.db-wal', truncations(bytes, 'cut wal'), onlyLast)).toEqual([]);
+      const bytes = fileOf(cutOff, 'log.records');
+      const damages = truncations(bytes, 'cut end');
+      expect(await tryAll('end cut', cutOff, 'log.records', damages, isSafe)).toEqual([]);
     },
     LONG,
   );
 
   test(
-    'is served up to the damage, and nothing altered, when one bit of the WAL is flipped',
+    'loses the commits that were cut, and nothing else, when its places are gone too',
     async () => {
-      const flips = randomFlips(fileOf(cutOff, 'log.db-wal'), 'flip wal', scaled(500, 5_000));
-      expect(await tryAll('WAL, one bit', cutOff, 'log.db-wal', flips, isSafeOrShorter)).toEqual([]);
+      const damages = truncations(fileOf(cutOff, 'log.records'), 'cut end alone');
+      const verdicts = tryAll('end cut, no places', cutOff, 'log.records', damages, isWithoutTheCut, WITHOUT_PLACES);
+      expect(await verdicts).toEqual([]);
+    },
+    LONG,
+  );
+
+  test.each(['log.records', 'log.db', 'log.db-wal', 'log.audit_0.places'])(
+    'never gives out an altered record, and loses none silently, when one bit of %s is flipped',
+    async (file) => {
+      const flips = randomFlips(fileOf(cutOff, file), `flip end ${file}`, scaled(400, 4_000));
+      expect(await tryAll(`cut off: ${file}, one bit`, cutOff, file, flips, isSafe)).toEqual([]);
     },
     LONG,
   );
 
   test(
-    'never gives out an altered record when one bit of the main file is flipped',
+    'is served up to the damage, and nothing altered, when one bit of the records is flipped and the places are gone',
     async () => {
-      const flips = randomFlips(fileOf(cutOff, 'log.db'), 'flip main', scaled(300, 3_000));
-      expect(await tryAll('log.db under a WAL, one bit', cutOff, 'log.db', flips, isSafe)).toEqual([]);
+      const flips = randomFlips(fileOf(cutOff, 'log.records'), 'flip end alone', scaled(400, 4_000));
+      const verdicts = tryAll('one bit, no places', cutOff, 'log.records', flips, isSafeOrShorter, WITHOUT_PLACES);
+      expect(await verdicts).toEqual([]);
     },
     LONG,
   );
 
   test(
-    'stops the start, naming the place, whenever the WAL lost what had been indexed',
+    'stops the start, naming the place, whenever it lost what had been indexed',
     async () => {
-      const bytes = fileOf(cutOff, 'log.db-wal');
+      const bytes = fileOf(cutOff, 'log.records');
+      const kept = [...cutOff.files].filter(([file]) => !file.endsWith('.places'));
       const random = randomFor('ahead');
       const tally = new Tally();
       for (let n = 0; n < scaled(30, 300); n += 1) {
-        const length = random.whole(0, bytes.length - 1);
-        scratch.put(new Map([...cutOff.files, ['log.db-wal', bytes.subarray(0, length)]]));
+        const length = random.whole(fileOf(stopped, 'log.records').length, bytes.length - 1);
+        scratch.put(new Map([...kept, ['log.records', bytes.subarray(0, length)]]));
         tally.add(await refusedAtStart());
       }
-      tell(`a shortened WAL and the read model: ${tally}`);
+      tell(`a shortened log and the read model: ${tally}`);
       expect([...tally.counts.keys()]).toEqual(['the log lost acknowledged records']);
     },
     LONG,
@@ -282,10 +331,10 @@ describe('a service on a damaged log', () => {
     ['without a read model', false],
   ] as const;
   test.each(cases)(
-    '%s refuses to start, naming the file, or fails what it cannot read, and answers the rest as before',
+    '%s refuses to start, naming the file, or answers as before; what it cannot read, it says',
     async (_name, keepModel) => {
       const random = randomFor(`service ${keepModel}`);
-      const bytes = fileOf(stopped, 'log.db');
+      const bytes = fileOf(stopped, 'log.records');
       const whole = new Map([...stopped.files].filter(([file]) => keepModel || !file.startsWith('read-model')));
       scratch.put(whole);
       const before = await serviceAnswers();
@@ -294,11 +343,11 @@ describe('a service on a damaged log', () => {
       const broken: string[] = [];
       for (let n = 0; n < scaled(12, 150); n += 1) {
         const bit = random.whole(0, bytes.length * 8 - 1);
-        scratch.put(new Map([...whole, ['log.db', withFlip(bytes, bit)]]));
+        scratch.put(new Map([...whole, ['log.records', withFlip(bytes, bit)]]));
         const answers = await serviceAnswers();
-        const outcome = outcomeOf(answers, before, keepModel);
+        const outcome = outcomeOf(answers, before);
         tally.add(outcome);
-        if (outcome === 'other' || (outcome === 'refused' && !answers.includes(scratch.log))) {
+        if (outcome === 'other' || (outcome === 'refused' && !answers.includes(join(scratch.folder, 'log.records')))) {
           broken.push(`bit ${bit}: ${answers.slice(0, 300)}`);
         }
       }
@@ -309,15 +358,13 @@ describe('a service on a damaged log', () => {
   );
 });
 
-/** With its read model a service starts without reading all records; a read of a damaged one fails. */
-function outcomeOf(answers: string, before: string, mayFail: boolean): string {
+/** The text of an event stands in the log alone: if its record is damaged, the reads of it fail, and no others. */
+function outcomeOf(answers: string, before: string): 'answers as before' | 'refused' | 'a read fails' | 'other' {
   if (answers === before) return 'answers as before';
   if (answers.startsWith('refused')) return 'refused';
-  const whole = before.split('\n');
-  const isSafe = answers
-    .split('\n')
-    .every((line, at) => line === whole[at] || (mayFail && /^500 .*"code":"internal"/.test(line)));
-  return isSafe ? 'fails what it cannot read' : 'other';
+  const expected = before.split('\n');
+  const isKept = answers.split('\n').every((text, at) => text === expected[at] || text.startsWith('500 '));
+  return isKept ? 'a read fails' : 'other';
 }
 
 /** Everything that the organizations are answered, or the refusal to start. */

@@ -34,7 +34,10 @@ export interface Stored {
 /** Each record as one text that stands for all of it, by topic, in order. */
 export type RecordTexts = Readonly<Record<string, readonly string[]>>;
 
-const FILES = ['log.db', 'log.db-wal', 'read-model.db', 'read-model.db-wal', 'root.key'] as const;
+/** Derived: where the records are in `log.records`. */
+export const PLACES = ['log.audit_0.places', 'log.control_0.places', 'log.audit_dead_0.places'] as const;
+export const LOG_FILES = ['log.db', 'log.db-wal', 'log.records', ...PLACES] as const;
+const FILES = [...LOG_FILES, 'read-model.db', 'read-model.db-wal', 'root.key'] as const;
 
 /**
  * Two folders of the same history, made by the service: one of a service that stopped, one of a service that was cut
@@ -227,7 +230,7 @@ const NAMED = [StoreUnusable, CorruptRecord, UnreadableRecord, PositionOutOfRang
 /** Opens the log of the folder and reads all of it. */
 export async function judgeLog(scratch: Scratch, expected: RecordTexts): Promise<LogVerdict> {
   const told = (fault: unknown) =>
-    NAMED.some((kind) => fault instanceof kind) && (fault as Error).message.includes(scratch.log);
+    NAMED.some((kind) => fault instanceof kind) && (fault as Error).message.includes(join(scratch.folder, 'log.'));
   let log: EmbeddedEventLog;
   try {
     log = await EmbeddedEventLog.open({ file: scratch.log });

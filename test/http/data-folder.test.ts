@@ -46,7 +46,16 @@ test('a new data folder and all its files are for their owner alone, while the s
   const check = () => {
     expect(modeOf(dataDir)).toBe('700');
     const modes = modesIn(dataDir);
-    expect(Object.keys(modes)).toEqual(expect.arrayContaining(['log.db', 'log.db-wal', 'read-model.db', 'root.key']));
+    expect(Object.keys(modes)).toEqual(
+      expect.arrayContaining([
+        'log.db',
+        'log.db-wal',
+        'log.records',
+        'log.audit_0.places',
+        'read-model.db',
+        'root.key',
+      ]),
+    );
     expect(new Set(Object.values(modes))).toEqual(new Set(['600']));
   };
   expect(await startAndStop(check)).toEqual([]);
@@ -80,19 +89,25 @@ test('what a link in the data folder leads to keeps its mode', async () => {
   expect(modeOf(elsewhere)).toBe('644');
 });
 
-test.each(['log.db', 'log.db-wal', 'read-model.db', 'control.snapshot', 'root.key', 'service.secret'])(
-  'a link in the place of %s is refused, and what it leads to stays as it is',
-  async (name) => {
-    mkdirSync(dataDir);
-    const elsewhere = join(parent, 'elsewhere');
-    writeFileSync(elsewhere, 'as it is');
-    chmodSync(elsewhere, 0o666);
-    symlinkSync(elsewhere, join(dataDir, name));
-    await expect(startService({ dataDir })).rejects.toThrow(`${join(dataDir, name)}: is a link`);
-    expect([modeOf(elsewhere), readFileSync(elsewhere, 'utf8')]).toEqual(['666', 'as it is']);
-    expect(readdirSync(dataDir)).toEqual([name]);
-  },
-);
+test.each([
+  'log.db',
+  'log.db-wal',
+  'log.records',
+  'log.audit_0.places',
+  'read-model.db',
+  'control.snapshot',
+  'root.key',
+  'service.secret',
+])('a link in the place of %s is refused, and what it leads to stays as it is', async (name) => {
+  mkdirSync(dataDir);
+  const elsewhere = join(parent, 'elsewhere');
+  writeFileSync(elsewhere, 'as it is');
+  chmodSync(elsewhere, 0o666);
+  symlinkSync(elsewhere, join(dataDir, name));
+  await expect(startService({ dataDir })).rejects.toThrow(`${join(dataDir, name)}: is a link`);
+  expect([modeOf(elsewhere), readFileSync(elsewhere, 'utf8')]).toEqual(['666', 'as it is']);
+  expect(readdirSync(dataDir)).toEqual([name]);
+});
 
 test('a link to nothing and a folder in the place of a data file are refused', async () => {
   mkdirSync(dataDir);

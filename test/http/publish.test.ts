@@ -201,7 +201,7 @@ describe('the context of the path', () => {
     },
   );
 
-  test.each(['0', 'SVC', 'a'.repeat(128)])('may be %s', async (context) => {
+  test.each(['0', 'SVCS', 'a'.repeat(128)])('may be %s', async (context) => {
     expect((await org.publish({ resource: { name: 'x' } }, { context })).status).toBe(201);
   });
 });

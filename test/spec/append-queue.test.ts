@@ -45,12 +45,15 @@ describe('the queue of appends', () => {
     expect(queue.add(append(1))).toBeUndefined();
   });
 
-  test('has nothing pending after all was taken', () => {
+  test('gives all at once, and has nothing pending when all of it was released', () => {
     const queue = new AppendQueue(bounds);
     queue.add(append(3));
     queue.add(append(4));
 
-    expect(queue.takeUpTo({ entries: 100, bytes: 1_000 })).toHaveLength(2);
+    const taken = queue.takeUpTo({ entries: 100, bytes: 1_000 });
+    expect(taken).toHaveLength(2);
+    expect(queue.pending).toMatchObject({ entries: 7 });
+    for (const one of taken) queue.release(one);
     expect(queue.pending).toEqual({ entries: 0, bytes: 0 });
     expect(queue.takeUpTo({ entries: 100, bytes: 1_000 })).toEqual([]);
   });

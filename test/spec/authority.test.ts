@@ -6,7 +6,6 @@ import type { EventLog } from '../../src/event-log/event-log.js';
 import type { Authority } from '../../src/model/authority.js';
 import type { ControlEvent } from '../../src/model/control-events.js';
 import type { PermissionName, TargetKind } from '../../src/model/permission.js';
-import { domainStream } from '../../src/model/streams.js';
 import {
   decideDeletePolicy,
   decideDeleteServiceAccount,
@@ -121,7 +120,7 @@ const mayCreate = (key: string) => authority(key, { kind: 'domain', permission: 
 
 function creating(name: string, by: Authority | undefined, more: Partial<ControlCommand> = {}): ControlCommand {
   const data = { org: ORG, name, id: name, description: name, tags: {}, version: 1, created: AT, lastModified: AT };
-  const event = { type: 'domain-created', stream: domainStream(name), auditId: `audit ${name}`, data };
+  const event = { type: 'domain-created', stream: `domain/${name}`, auditId: `audit ${name}`, data };
   return {
     id: `create ${name}`,
     org: ORG,
@@ -190,7 +189,7 @@ describe('when a caller loses its access between the decision and the record', (
     await expect(world.runner.run(creating('late.example.com', mayCreate(world[who])))).rejects.toMatchObject({ code });
     expect(await world.records('create late.example.com')).toHaveLength(1);
     expect(world.state.knows('create late.example.com')).toBe(false);
-    expect(world.state.read(domainStream('late.example.com'))).toBeUndefined();
+    expect(world.state.read('domain/late.example.com')).toBeUndefined();
   });
 
   it('a change that takes nothing from the caller only makes it decide again', async () => {

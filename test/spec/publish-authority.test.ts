@@ -1,9 +1,15 @@
 import { AppendsUnderWay } from '../../src/commands/appends-under-way.js';
-import { PublishAuditEvents, PublishAuditEventsHandler } from '../../src/commands/audit-publish.js';
+import {
+  PublishAuditEvents,
+  PublishAuditEventsHandler,
+  type Published,
+  type PublishItem,
+} from '../../src/commands/audit-publish.js';
 import type { CommandRunner } from '../../src/commands/command-runner.js';
 import { type Change, ControlChanges } from '../../src/commands/control-changes.js';
 import { FormerEvents } from '../../src/commands/event-keys.js';
 import { keyHash } from '../../src/commands/key-secrets.js';
+import { ControlError } from '../../src/contract/errors.js';
 import { AuthorityCheck, type Standing } from '../../src/control/authority-check.js';
 import { ControlState } from '../../src/control/state.js';
 import type { EventLog, LogEntry } from '../../src/event-log/event-log.js';
@@ -64,12 +70,15 @@ function standing(): Standing {
   return authorities.standing(authority, principal, reach);
 }
 
-function publish(by: Standing): Promise<unknown> {
-  const append: EventLog['append'] = async (entries) => {
-    appended.push(...entries);
-    await standstill;
-    return entries.map(() => ({ partition: 0, offset: 0 }));
-  };
+const takes: EventLog['append'] = async (entries) => {
+  appended.push(...entries);
+  await standstill;
+  return entries.map(() => ({ partition: 0, offset: 0 }));
+};
+
+const ONE = [{ event: { resource: { name: 'r' } } }];
+
+function publish(by: Standing, items: readonly PublishItem[] = ONE, append = takes): Promise<Published[]> {
   const handler = new PublishAuditEventsHandler(
     {} as Waiters,
     new Metrics(),
@@ -86,7 +95,7 @@ function publish(by: Standing): Promise<unknown> {
   const { name, link } = by.principal;
   const subject = { name, data: { link } };
   const from = { org: 'acme', contextName: 'app', remoteIp: '192.0.2.1', requestId: 'request', subject };
-  return handler.execute(new PublishAuditEvents([{ event: { resource: { name: 'r' } } }], 'async', from as never, by));
+  return handler.execute(new PublishAuditEvents(items, 'async', from as never, by));
 }
 
 async function revoke(): Promise<void> {
@@ -127,6 +136,38 @@ test('rights that changed elsewhere do not keep a publisher from going on', asyn
   const publishing = publish(by);
   expect(appended).toHaveLength(1);
   await publishing;
+});
+
+describe('a request of several appends', () => {
+  /** Two and two are as much as one append has. */
+  const fill = 'x'.repeat(400_000);
+  const items = Array.from({ length: 6 }, (_, n) => ({ event: { resource: { name: `r${n}`, data: { fill } } } }));
+  const outcomes = (published: readonly Published[]) =>
+    published.map((one) => ('error' in one ? one.error.code : one.state));
+
+  test.each(['log_unavailable', 'outcome_unknown'] as const)(
+    'sends nothing behind one that failed with %s',
+    async (code) => {
+      let appends = 0;
+      const published = await publish(standing(), items, async (entries) => {
+        appends += 1;
+        if (appends === 2) throw new ControlError(code, 'it failed');
+        return takes(entries);
+      });
+      expect([appends, appended.length]).toEqual([2, 2]);
+      expect(outcomes(published)).toEqual(['recorded', 'recorded', code, code, 'log_unavailable', 'log_unavailable']);
+    },
+  );
+
+  test('stops when the publisher is revoked between two, and tells which events are recorded', async () => {
+    const published = await publish(standing(), items, async (entries) => {
+      const positions = await takes(entries);
+      await revoke();
+      return positions;
+    });
+    expect(appended).toHaveLength(2);
+    expect(outcomes(published)).toEqual(['recorded', 'recorded', ...Array(4).fill('unauthenticated')]);
+  });
 });
 
 describe('a change that takes rights away', () => {

@@ -28,7 +28,6 @@ import {
   decideEdit,
 } from '../../src/model/resource-changes.js';
 import type { ResourceDocument, ResourceKind, ResourceState } from '../../src/model/resource-kind.js';
-import type { ServiceAccountDocument } from '../../src/model/service-account.js';
 import type { UserDocument } from '../../src/model/user.js';
 
 /** The decisions of each kind, as tests take them: by name or reference, and an edit as a function of the document. */
@@ -90,7 +89,7 @@ export const decideCreatePolicy = creating(POLICY);
 export const decideEditPolicy = editing(POLICY);
 export const decideDeletePolicy = deleting(POLICY);
 
-export type EditServiceAccount = EditOf<ServiceAccountDocument>;
+export type EditServiceAccount = EditOf<ResourceDocument>;
 export const decideCreateServiceAccount = creating(SERVICE_ACCOUNT);
 export const decideEditServiceAccount = editing(SERVICE_ACCOUNT);
 export const decideDeleteServiceAccount = deleting(SERVICE_ACCOUNT);

@@ -1,102 +1,128 @@
 import { statfsSync } from 'node:fs';
+import { open } from 'node:fs/promises';
 import { dirname } from 'node:path';
-import { backup, DatabaseSync } from 'node:sqlite';
 import { ControlError } from '../../contract/errors.js';
-import { untilDone } from '../../platform/retry.js';
-import { isEmpty, makePrivate, openExclusive, sqliteFault } from '../../platform/sqlite.js';
-import { StoreUnusable } from '../../platform/store-unusable.js';
-import type { Snapshot } from '../event-log.js';
-import { checkEnds, FORMAT, prepareFile, TOPICS, tableName, writeEnds } from './format.js';
-import { partitionTable } from './partition.js';
+import { turnOfTheLoop } from '../../platform/waiting.js';
+import { CorruptRecord, type LogRecord, type Snapshot } from '../event-log.js';
+import { allPartitions, type LogFiles, notedOf } from './files.js';
+import { type Noted, numbered } from './format.js';
+import { encodeCommit, encodeHeader, frameValue, type Header, type Layout, TRAILER, type Trailer } from './frame.js';
+import type { Partition } from './partition.js';
+import { RecordsFile } from './records-file.js';
+import { requireNext } from './recovery.js';
 
-/** How many pages are copied at once; appends wait that long. */
-const PAGES_AT_ONCE = 256;
-
-const BEGINNINGS = { first: 1, most: 4, attempts: 1_000 };
+const COPIED_AT_ONCE = 1024 * 1024;
 
 /** The disk space left for appends during the copy. */
 const SPARE_BYTES = 64 * 1024 * 1024;
 
 /**
- * Copies through the log's own connection, so the file needs no second one, and the copy may contain commits made meanwhile.
- * Fails if the log is closed meanwhile.
+ * Writes the log up to its end as it is now: a `log.records` that begins at the first record of every partition, and ends
+ * with a `Trailer`, so that a copy which lost its last records is refused. Fails if the log is closed meanwhile.
  */
-export async function snapshotOf(db: DatabaseSync, to: string): Promise<Snapshot> {
-  checkSpace(db, dirname(to));
-  makePrivate(to);
-  const progress = () => {
-    if (!db.isOpen) throw new ControlError('log_unavailable', 'the log was closed while it was copied');
-  };
-  await copyPages(db, to, progress);
-  const copy = new DatabaseSync(to);
+export async function snapshotOf(
+  files: LogFiles,
+  layout: Layout,
+  to: string,
+  isClosed: () => boolean,
+): Promise<Snapshot> {
+  const { records } = files;
+  const { bytes: end, heads } = notedOf(files);
+  const { id } = records.header;
+  checkSpace(end, dirname(to));
+  const copy = await open(to, 'wx', 0o600);
   try {
-    // One file, without a WAL beside it.
-    copy.exec('PRAGMA journal_mode = DELETE');
-    const id = copy.prepare("SELECT value FROM meta WHERE name = 'id'").get()?.value;
-    const heads = headsOf(copy);
-    // The copy records its ends, so that one which lost its last records is refused.
-    writeEnds(copy, heads);
-    return { log: String(id), heads };
+    await copy.writeFile(encodeHeader({ id, layout, first: {} }));
+    for await (const bytes of contents(files, end)) {
+      if (isClosed()) throw new ControlError('log_unavailable', 'the log was closed while it was copied');
+      await copy.writeFile(bytes);
+    }
+    await copy.writeFile(trailerOf(heads, records.seed));
+    await copy.sync();
   } finally {
-    copy.close();
+    await copy.close();
+  }
+  return { log: id, heads };
+}
+
+async function* contents(files: LogFiles, end: number): AsyncGenerator<Uint8Array> {
+  const { records } = files;
+  for (const partition of allPartitions(files)) yield* oldContents(partition);
+  for (let position = records.start; position < end; position += COPIED_AT_ONCE) {
+    yield records.read({ position, size: Math.min(COPIED_AT_ONCE, end - position) });
+    await turnOfTheLoop();
   }
 }
 
-/**
- * A copy cannot begin during a commit: `node:sqlite` then fails with an error without a code. Later commits only delay it.
- */
-async function copyPages(db: DatabaseSync, to: string, progress: () => void): Promise<void> {
-  const refuseOthers = (error: unknown) => {
-    if ((error as { errcode?: unknown }).errcode !== 0 && sqliteFault(error) !== 'busy') throw error;
-  };
-  await untilDone(undefined, () => backup(db, to, { rate: PAGES_AT_ONCE, progress }), refuseOthers, BEGINNINGS);
+/** The records that the first format keeps in `log.db`. */
+async function* oldContents({ parts: { number, old, records } }: Partition): AsyncGenerator<Uint8Array> {
+  let batch: LogRecord[] = [];
+  const encoded = () => encodeCommit([{ number, records: batch }], records.seed).bytes;
+  for (const record of old?.from(0) ?? []) {
+    batch.push(record);
+    if (batch.length < 500) continue;
+    yield encoded();
+    batch = [];
+  }
+  if (batch.length > 0) yield encoded();
+}
+
+function trailerOf(heads: Snapshot['heads'], seed: number): Uint8Array {
+  const value = Buffer.from(JSON.stringify({ heads } satisfies Trailer));
+  const records = [{ offset: 0, time: 0, key: '', headers: {}, value }];
+  return encodeCommit([{ number: TRAILER, records }], seed).bytes;
 }
 
 /** A copy that fills the disk would stop appends. */
-function checkSpace(db: DatabaseSync, folder: string): void {
-  const pages = Number(db.prepare('PRAGMA page_count').get()?.page_count);
-  const bytes = pages * Number(db.prepare('PRAGMA page_size').get()?.page_size);
+function checkSpace(bytes: number, folder: string): void {
   const { bavail, bsize } = statfsSync(folder);
   if (bavail * bsize >= bytes + SPARE_BYTES) return;
   throw new ControlError('conflict', 'the data folder has no space for a copy of the log', { bytes });
 }
 
-function headsOf(db: DatabaseSync): Record<string, number> {
-  const layout = db.prepare("SELECT value FROM meta WHERE name = 'layout'").get()?.value;
-  const heads: Record<string, number> = {};
-  for (const [topic, count] of JSON.parse(String(layout)) as [(typeof TOPICS)[number], number][]) {
-    for (let partition = 0; partition < count; partition += 1) {
-      const next = db.prepare(`SELECT coalesce(max(offset) + 1, 0) AS next FROM ${tableName(topic, partition)}`).get();
-      heads[`${topic}/${partition}`] = Number(next?.next);
-    }
-  }
-  return heads;
+export interface Verified {
+  readonly header: Header;
+  /** Where the records end, and the heads of the partitions. */
+  readonly noted: Noted;
 }
 
-/**
- * Checks the checksum and position of every record of a log file. Throws `CorruptRecord` or `StoreUnusable` with the
- * position. Locks the file meanwhile.
- */
-export function verifyLog(file: string): Snapshot {
-  const db = openExclusive(file, FORMAT.application, 'FULL');
+/** Checks every record of a backup. Throws `CorruptRecord` or `StoreUnusable` with the position. */
+export async function verifyBackup(file: string): Promise<Verified> {
+  const records = await RecordsFile.open(file, 'r');
   try {
-    if (isEmpty(db)) throw new StoreUnusable(`${file}: holds no log`);
-    if (db.prepare('PRAGMA quick_check(1)').get()?.quick_check !== 'ok') throw new StoreUnusable(`${file}: is damaged`);
-    const log = prepareFile(db, file);
-    const heads = headsOf(db);
-    checkEnds(db, file, heads);
-    for (const topic of TOPICS) readAll(db, file, topic);
-    return { log, heads };
+    const names = numbered(records.header.layout).map(({ topic, partition }) => ({ name: `${topic}/${partition}` }));
+    const heads = names.map(() => 0);
+    let end = records.start;
+    for (const commit of records.commits(end, await records.size())) {
+      for (const { frame, place } of commit) {
+        const { partition, offset } = frame;
+        if (partition === TRAILER)
+          return { header: records.header, noted: checked(file, names, heads, end, frameValue(frame)) };
+        requireNext(records, names[partition], heads[partition] ?? 0, offset);
+        heads[partition] = offset + 1;
+        end = place.position + place.size;
+      }
+    }
+    const isWhole = end === (await records.size());
+    const reason = isWhole ? 'its last records are missing' : `the record at byte ${end} was altered or is missing`;
+    throw new CorruptRecord(`${file}: ${reason}: take another backup`);
   } finally {
-    db.close();
+    await records.close();
   }
 }
 
-function readAll(db: DatabaseSync, file: string, topic: (typeof TOPICS)[number]): void {
-  const table = partitionTable(db, file, topic, 0);
-  for (let next = 0; ; ) {
-    const batch = table.batch(next);
-    if (!batch) return;
-    next = batch.next;
+function checked(
+  file: string,
+  names: readonly { name: string }[],
+  heads: readonly number[],
+  bytes: number,
+  trailer: Buffer,
+) {
+  const { heads: expected }: Trailer = JSON.parse(trailer.toString());
+  for (const [number, { name }] of names.entries()) {
+    const head = heads[number] ?? 0;
+    if (head < (expected[name] ?? 0))
+      throw new CorruptRecord(`${file}: ${name}: record ${head} is missing, and all after it`);
   }
+  return { bytes, heads: expected };
 }

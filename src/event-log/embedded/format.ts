@@ -1,91 +1,178 @@
 import { randomUUID } from 'node:crypto';
+import { existsSync, statSync } from 'node:fs';
+import { basename, dirname, join } from 'node:path';
 import type { DatabaseSync } from 'node:sqlite';
 import { crc32 } from 'node:zlib';
 import { isEmpty } from '../../platform/sqlite.js';
 import { StoreUnusable } from '../../platform/store-unusable.js';
 import { CorruptRecord, type Topic } from '../event-log.js';
+import { encodeHeader, type Header, type Layout } from './frame.js';
+import { OldRecords, tableName } from './old-records.js';
+import { createRecordsFile, RecordsFile } from './records-file.js';
 
-type Partitions = Partial<Record<Topic, number>>;
+export type Partitions = Partial<Record<Topic, number>>;
 
-export const TOPICS: readonly Topic[] = ['audit', 'control', 'audit.dead'];
-
-/** The first format of the log file. Every later version must read it: `test/fixtures` has such a file. */
-export const FORMAT = {
-  version: '1',
-  /** "ctlg" */
-  application: 0x63746c67,
-  /** One table a partition: appends only ever go to its end. */
-  createTable: (topic: Topic, partition: number): string =>
-    `CREATE TABLE ${tableName(topic, partition)} (
-      offset INTEGER PRIMARY KEY, time INTEGER NOT NULL, key TEXT NOT NULL, headers TEXT NOT NULL,
-      value BLOB NOT NULL, crc INTEGER NOT NULL) STRICT`,
-} as const;
+/** A new topic is added at the end: the numbers of partitions in `log.records` are given in this order. */
+const TOPICS: readonly Topic[] = ['audit', 'control', 'audit.dead'];
 
 /**
- * Where the partitions ended when the file was last opened or closed. A table that ends earlier has lost its last records,
- * which leaves no gap between records.
+ * `log.db` says what the log is: its identifier, its partitions, and where `log.records` ended when that was last noted. It
+ * is held exclusively while a service runs, so two never write one log. In the first format, it holds the records too.
  */
-function readEnds(db: DatabaseSync, file: string): Readonly<Record<string, number>> {
-  const value = db.prepare("SELECT value FROM meta WHERE name = 'ends'").get()?.value;
-  if (value === undefined) return {};
-  const [sum, ends = ''] = String(value).split(/ (.*)/s);
-  if (sum !== String(crc32(ends))) throw new CorruptRecord(`${file}: the recorded ends of its partitions were altered`);
-  return JSON.parse(ends);
+export const FORMAT = {
+  version: '2',
+  first: '1',
+  /** "ctlg" */
+  application: 0x63746c67,
+} as const;
+
+export function recordsFileOf(file: string): string {
+  return beside(file, 'records');
 }
 
-/** Refuses a file whose partitions end earlier than recorded. */
-export function checkEnds(db: DatabaseSync, file: string, ends: Readonly<Record<string, number>>): void {
-  const before = readEnds(db, file);
-  for (const [place, end] of Object.entries(ends)) {
-    if (end >= (before[place] ?? 0)) continue;
-    throw new CorruptRecord(`${file}: ${place}: record ${end} is missing, and all after it`);
-  }
+export function placesFileOf(file: string, topic: Topic, partition: number): string {
+  return beside(file, `${tableName(topic, partition)}.places`);
 }
 
-export function writeEnds(db: DatabaseSync, ends: Readonly<Record<string, number>>): void {
-  const text = JSON.stringify(ends);
-  const insert = "INSERT INTO meta (name, value) VALUES ('ends', ?) ON CONFLICT DO UPDATE SET value = excluded.value";
-  db.prepare(insert).run(`${crc32(text)} ${text}`);
+/** `log.db` names `log.records` and `log.audit_0.places`. */
+function beside(file: string, ending: string): string {
+  return join(dirname(file), `${basename(file, '.db')}.${ending}`);
 }
 
-export function tableName(topic: Topic, partition: number): string {
-  return `${topic.replace('.', '_')}_${partition}`;
-}
-
-/** Creates a new log, or checks that an existing one has this format and layout; returns its identifier. */
-export function prepareFile(db: DatabaseSync, file: string, partitions: Partitions = {}): string {
-  const layout = JSON.stringify(TOPICS.map((topic) => [topic, partitions[topic] ?? 1]));
+export function layoutOf(partitions: Partitions): Layout {
   if ((partitions.control ?? 1) !== 1) throw new Error('the control topic has exactly one partition');
-  if (isEmpty(db)) return createFile(db, layout, partitions);
-  const meta = Object.fromEntries(
-    db
-      .prepare('SELECT name, value FROM meta')
-      .all()
-      .map((row) => [row.name as string, row.value as string]),
-  );
-  if (meta.format !== FORMAT.version) {
-    throw new StoreUnusable(
-      `${file}: has format ${meta.format}, this program reads ${FORMAT.version}: start a newer version`,
-    );
-  }
-  if (meta.layout !== layout) {
-    throw new StoreUnusable(`${file}: was made with the partitions ${meta.layout}, not ${layout}`);
-  }
-  return meta.id ?? '';
+  return TOPICS.map((topic) => [topic, partitions[topic] ?? 1]);
 }
 
-function createFile(db: DatabaseSync, layout: string, partitions: Partitions): string {
-  const id = randomUUID();
+/** Each partition by its number. */
+export function numbered(layout: Layout): readonly { readonly topic: Topic; readonly partition: number }[] {
+  return layout.flatMap(([topic, count]) =>
+    Array.from({ length: count }, (_, partition) => ({ topic: topic as Topic, partition })),
+  );
+}
+
+/** How far the log got, noted in `log.db` from time to time: whoever finds less has found a loss. */
+export interface Noted {
+  /** Of `log.records`. */
+  readonly bytes: number;
+  /** The next offset of each partition, by `topic/partition`. */
+  readonly heads: Readonly<Record<string, number>>;
+}
+
+export function note(db: DatabaseSync, noted: Noted): void {
+  const text = JSON.stringify(noted);
+  setMeta(db, 'noted', `${crc32(text)} ${text}`);
+}
+
+function setMeta(db: DatabaseSync, name: string, value: string): void {
+  const insert = 'INSERT INTO meta (name, value) VALUES (?, ?) ON CONFLICT DO UPDATE SET value = excluded.value';
+  db.prepare(insert).run(name, value);
+}
+
+function checksummed(file: string, value: string | undefined): string {
+  const [sum, text = ''] = String(value).split(/ (.*)/s);
+  if (sum === String(crc32(text))) return text;
+  throw new CorruptRecord(`${file}: what it notes about the ends of its partitions was altered`);
+}
+
+export interface Prepared {
+  readonly id: string;
+  readonly noted: Noted;
+  readonly records: RecordsFile;
+  /** Whether `log.db` holds records of the first format. */
+  readonly hasOld: boolean;
+}
+
+/** Opens the log, and makes it first if there is none. A log of the first format gets a `log.records` for what follows. */
+export async function prepareLog(db: DatabaseSync, file: string, layout: Layout): Promise<Prepared> {
+  if (isEmpty(db)) {
+    const header = { id: randomUUID(), layout, first: {} };
+    await createRecords(file, header);
+    createLog(db, header, { bytes: encodeHeader(header).byteLength, heads: {} });
+  }
+  const meta = readMeta(db, file);
+  requireLayout(file, meta, layout);
+  if (meta.format === FORMAT.first) await upgrade(db, file, meta, layout);
+  const noted: Noted = JSON.parse(checksummed(file, readMeta(db, file).noted));
+  const records = await RecordsFile.open(recordsFileOf(file));
+  if (records.header.id === meta.id) {
+    return { id: records.header.id, noted, records, hasOld: Object.keys(records.header.first).length > 0 };
+  }
+  await records.close();
+  throw new StoreUnusable(`${records.file}: belongs to another log than ${file}: restore both from one backup`);
+}
+
+export type Meta = Partial<Record<string, string>>;
+
+export function readMeta(db: DatabaseSync, file: string): Meta {
+  const rows = db.prepare('SELECT name, value FROM meta').all();
+  const meta: Meta = Object.fromEntries(rows.map(({ name, value }) => [String(name), String(value)]));
+  if (meta.format === FORMAT.version || meta.format === FORMAT.first) return meta;
+  throw new StoreUnusable(
+    `${file}: has format ${meta.format}, this program reads up to ${FORMAT.version}: start a newer version`,
+  );
+}
+
+export function requireLayout(file: string, meta: Meta, layout: Layout): void {
+  if (meta.layout === JSON.stringify(layout)) return;
+  throw new StoreUnusable(`${file}: was made with the partitions ${meta.layout}, not ${JSON.stringify(layout)}`);
+}
+
+/** Makes `log.db` for the records that are in `log.records`. */
+export function createLog(db: DatabaseSync, { id, layout }: Header, noted: Noted): void {
   db.exec('BEGIN IMMEDIATE');
   db.exec(`PRAGMA application_id = ${FORMAT.application}`);
   db.exec('CREATE TABLE meta (name TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID, STRICT');
-  const insert = db.prepare('INSERT INTO meta (name, value) VALUES (?, ?)');
-  for (const [name, value] of Object.entries({ id, format: FORMAT.version, layout })) insert.run(name, value);
-  for (const topic of TOPICS) {
-    for (let partition = 0; partition < (partitions[topic] ?? 1); partition += 1) {
-      db.exec(FORMAT.createTable(topic, partition));
+  for (const [name, value] of Object.entries({ id, format: FORMAT.version, layout: JSON.stringify(layout) })) {
+    setMeta(db, name, value);
+  }
+  note(db, noted);
+  db.exec('COMMIT');
+}
+
+/** The records stay in their tables; those to come follow in `log.records`. */
+async function upgrade(db: DatabaseSync, file: string, meta: Meta, layout: Layout): Promise<void> {
+  const heads = oldHeads(db, file, layout);
+  checkOldEnds(file, meta, heads);
+  const first = Object.fromEntries(Object.entries(heads).filter(([, next]) => next > 0));
+  const header = { id: meta.id ?? '', layout, first };
+  await createRecords(file, header);
+  db.exec('BEGIN IMMEDIATE');
+  setMeta(db, 'format', FORMAT.version);
+  note(db, { bytes: encodeHeader(header).byteLength, heads });
+  db.exec('COMMIT');
+}
+
+/** Refuses to replace a file that has records: `log.db` has been lost, or is an older one. */
+async function createRecords(file: string, header: Header): Promise<void> {
+  const records = recordsFileOf(file);
+  const size = existsSync(records) ? statSync(records).size : 0;
+  if (size > 0) {
+    const found = await RecordsFile.open(records);
+    await found.close();
+    if (size > found.start) {
+      throw new StoreUnusable(`${records}: has records that ${file} does not know of: restore both from one backup`);
     }
   }
-  db.exec('COMMIT');
-  return id;
+  await createRecordsFile(records, header);
+}
+
+export function oldHeads(db: DatabaseSync, file: string, layout: Layout): Record<string, number> {
+  const heads = numbered(layout).map(({ topic, partition }) => {
+    return [`${topic}/${partition}`, new OldRecords(db, file, topic, partition).next] as const;
+  });
+  return Object.fromEntries(heads);
+}
+
+/**
+ * Refuses a file of the first format whose partitions end earlier than it notes: a table that ends earlier has lost its last
+ * records, which leaves no gap between records.
+ */
+export function checkOldEnds(file: string, meta: Meta, heads: Readonly<Record<string, number>>): void {
+  if (meta.ends === undefined) return;
+  const before = JSON.parse(checksummed(file, meta.ends)) as Record<string, number>;
+  for (const [place, end] of Object.entries(heads)) {
+    if (end >= (before[place] ?? 0)) continue;
+    throw new CorruptRecord(`${file}: ${place}: record ${end} is missing, and all after it`);
+  }
 }

@@ -1,6 +1,3 @@
-import type { DatabaseSync } from 'node:sqlite';
-import { crc32 } from 'node:zlib';
-import { sqliteFault } from '../../platform/sqlite.js';
 import {
   type Batch,
   CorruptRecord,
@@ -10,184 +7,167 @@ import {
   PositionOutOfRange,
   type Topic,
 } from '../event-log.js';
-import { tableName } from './format.js';
+import { expectedFrame, frameTexts, frameTime, frameValue, type Place } from './frame.js';
+import type { OldRecords } from './old-records.js';
+import type { Places } from './places.js';
+import { RecentRecords } from './recent-records.js';
+import type { RecordsFile } from './records-file.js';
 
 const BATCH_RECORDS = 500;
 /** A reader processes a batch without yielding. */
 const BATCH_BYTES = 1024 * 1024;
 
-type Columns = [Row['offset'], Row['time'], Row['key'], Row['headers'], Row['value'], Row['crc']];
+/** Records of other partitions between two of this one, read along instead of with another read. */
+const GAP_BYTES = 64 * 1024;
 
-interface Row {
-  readonly offset: number;
-  readonly time: number;
-  readonly key: string;
-  readonly headers: string;
-  readonly value: Uint8Array;
-  readonly crc: number;
+/** What a partition consists of. */
+export interface Parts {
+  readonly topic: Topic;
+  readonly partition: number;
+  /** Its number among all partitions, in `log.records`. */
+  readonly number: number;
+  readonly records: RecordsFile;
+  readonly places: Places;
+  /** Where the records in `log.records` begin. */
+  readonly first: number;
+  /** The records before those, which the first format made. */
+  readonly old: OldRecords | undefined;
 }
 
-/** The end of a partition, restored if a transaction fails. */
-interface Mark {
-  readonly next: number;
-  readonly lastTime: number;
-}
+/** One partition: the newest records in memory, the others in the file. */
+export class Partition {
+  private readonly recent = new RecentRecords();
+  private lastTime: number;
+  private readonly place: string;
+  /** What is being written. */
+  staged: LogRecord[] = [];
 
-export interface PartitionTable {
-  readonly next: number;
-  mark(): Mark;
-  rewind(mark: Mark): void;
-  insert(entry: LogEntry, time: number): Position;
-  /** The records from `offset` on, limited by count and bytes; undefined at the end. */
-  batch(offset: number): Batch | undefined;
-  /** As in `RecordValues`. */
-  value(offset: number): Uint8Array;
-}
+  /** Throws `CorruptRecord` if the last record is not sound. */
+  constructor(
+    readonly parts: Parts,
+    /** The next offset. */
+    public next: number,
+  ) {
+    const { topic, partition, first, old, records } = parts;
+    this.place = `${records.file}: ${topic}/${partition}`;
+    this.lastTime = old?.lastTime ?? 0;
+    if (next > first) this.lastTime = this.read(next - 1, 1).at(0)?.time ?? 0;
+  }
 
-export function partitionTable(db: DatabaseSync, file: string, topic: Topic, partition: number): PartitionTable {
-  const table = tableName(topic, partition);
-  const place = `${file}: ${topic}/${partition}`;
-  const insert = db.prepare(`INSERT INTO ${table} (offset, time, key, headers, value, crc) VALUES (?, ?, ?, ?, ?, ?)`);
-  const select = db.prepare(
-    `SELECT offset, time, key, headers, value, crc FROM ${table} WHERE offset >= ? ORDER BY offset LIMIT ${BATCH_RECORDS}`,
-  );
-  const selectOne = db.prepare(`SELECT offset, time, key, headers, value, crc FROM ${table} WHERE offset = ?`);
-  const last = db.prepare(`SELECT offset, time FROM ${table} ORDER BY offset DESC LIMIT 1`).get() as
-    | Pick<Row, 'offset' | 'time'>
-    | undefined;
-  // Reading takes a quarter less than with an object for each row (test/bench/control-start.ts).
-  for (const statement of [select, selectOne]) statement.setReturnArrays(true);
-  let next = last ? last.offset + 1 : 0;
-  let lastTime = last?.time ?? 0;
-  const recent = new RecentRecords();
+  /** The record follows the others that are staged. */
+  stage({ key, headers, value, searched }: LogEntry, now: number): Position {
+    const { topic, partition } = this.parts;
+    const offset = this.next + this.staged.length;
+    // Time never goes backward within a partition, whatever the system's clock does.
+    const time = Math.max(now, this.lastTime);
+    const record = { topic, partition, offset, time, key, headers, value };
+    this.staged.push(searched ? { ...record, searched } : record);
+    return { partition, offset };
+  }
 
-  function* rows(from: number): Generator<LogRecord> {
-    let expected = from;
-    for (const columns of select.iterate(from) as Iterable<unknown> as Iterable<Columns>) {
-      const row = checked(columns, expected);
-      expected += 1;
-      yield record(topic, partition, row);
+  /** Notes where the staged records are: the first of `places`, counted from `start`. Returns how many they are. */
+  enter(start: number, places: readonly Place[]): number {
+    const own = places.slice(0, this.staged.length);
+    const moved = own.map(({ position, size }) => ({ position: start + position, size }));
+    this.parts.places.write(this.next, moved);
+    return own.length;
+  }
+
+  /** The staged records are durable. */
+  accept(): void {
+    for (const record of this.staged) {
+      this.recent.add(record);
+      this.lastTime = record.time;
     }
-    if (expected === from && from < next) throw new CorruptRecord(`${place}: record ${from} is missing`);
+    this.next += this.staged.length;
+    this.staged = [];
   }
 
-  /** Offsets are dense in this store, so a gap is a lost record. */
-  function checked([offset, time, key, headers, value, crc]: Columns, expected: number): Row {
-    const row: Row = { offset, time, key, headers, value, crc };
-    if (offset !== expected) throw new CorruptRecord(`${place}: record ${expected} is missing`);
-    if (isWhole(row) && crc === checksum(table, row)) return row;
-    throw new CorruptRecord(`${place}: record ${offset} was altered`);
+  /** The staged records are not to be there. */
+  discard(): void {
+    this.staged = [];
+    this.parts.places.cut(this.next);
   }
 
-  return {
-    get next() {
-      return next;
-    },
-    mark: () => ({ next, lastTime }),
-    rewind(mark) {
-      next = mark.next;
-      lastTime = mark.lastTime;
-      recent.rewind(next);
-    },
-    insert(entry, now) {
-      // Time never goes backward within a partition, whatever the system's clock does.
-      const time = Math.max(now, lastTime);
-      const { key, headers, value, searched } = entry;
-      const row = { offset: next, time, key, headers: JSON.stringify(headers), value };
-      insert.run(row.offset, row.time, row.key, row.headers, row.value, checksum(table, row));
-      recent.add({ topic, partition, offset: next, time, key, headers, value, ...(searched && { searched }) });
-      next += 1;
-      lastTime = time;
-      return { partition, offset: row.offset };
-    },
-    batch(offset) {
-      if (offset >= next) return undefined;
-      const records: LogRecord[] = [];
-      let bytes = 0;
-      try {
-        const known = recent.from(offset, BATCH_RECORDS);
-        for (const found of known.length > 0 ? known : rows(offset)) {
-          records.push(found);
-          bytes += found.value.byteLength;
-          if (bytes >= BATCH_BYTES || records.length === BATCH_RECORDS) break;
-        }
-      } catch (error) {
-        // Return the sound records before the fault first.
-        if (records.length === 0) throw corruption(error, `${place}: cannot be read from record ${offset} on`);
+  /** The records from `offset` on, limited by count and bytes; undefined at the end. */
+  batch(offset: number): Batch | undefined {
+    if (offset >= this.next) return undefined;
+    const records = this.limited(this.from(offset));
+    return { partition: this.parts.partition, records, next: offset + records.length };
+  }
+
+  private from(offset: number): Iterable<LogRecord> {
+    const known = this.recent.from(offset, BATCH_RECORDS);
+    if (known.length > 0) return known;
+    return offset < this.parts.first && this.parts.old ? this.parts.old.from(offset) : this.read(offset, BATCH_RECORDS);
+  }
+
+  private limited(found: Iterable<LogRecord>): LogRecord[] {
+    const records: LogRecord[] = [];
+    let bytes = 0;
+    try {
+      for (const record of found) {
+        records.push(record);
+        bytes += record.value.byteLength;
+        if (bytes >= BATCH_BYTES || records.length === BATCH_RECORDS) break;
       }
-      return { partition, records, next: offset + records.length };
-    },
-    value(offset) {
-      if (!(offset >= 0 && offset < next))
-        throw new PositionOutOfRange(`${place} ends at ${next}; it has no ${offset}`);
-      const [known] = recent.from(offset, 1);
-      if (known) return known.value;
-      try {
-        const columns = selectOne.get(offset) as unknown as Columns | undefined;
-        if (columns) return checked(columns, offset).value;
-      } catch (error) {
-        throw corruption(error, `${place}: record ${offset} cannot be read`);
+    } catch (error) {
+      // Return the sound records before the fault first.
+      if (records.length === 0) throw error;
+    }
+    return records;
+  }
+
+  /** As in `RecordValues`. */
+  value(offset: number): Uint8Array {
+    if (!(offset >= 0 && offset < this.next)) {
+      throw new PositionOutOfRange(`${this.place} ends at ${this.next}; it has no ${offset}`);
+    }
+    const known = this.recent.value(offset);
+    if (known) return known;
+    if (offset < this.parts.first) for (const { value } of this.parts.old?.from(offset) ?? []) return value;
+    const [place] = this.parts.places.read(offset, 1);
+    if (place) return frameValue(this.frame(this.parts.records.read(place), { ...place, position: 0 }, offset));
+    throw new CorruptRecord(`${this.place}: record ${offset} is missing`);
+  }
+
+  /** At most so many records from `offset` on that lie close together in the file, read at once. */
+  private read(offset: number, most: number): LogRecord[] {
+    const { topic, partition, places, records } = this.parts;
+    const run = closeTogether(places.read(offset, Math.min(most, this.next - offset)));
+    const start = run[0]?.position ?? 0;
+    const last = run.at(-1) ?? { position: start, size: 0 };
+    const bytes = records.read({ position: start, size: last.position + last.size - start });
+    const found: LogRecord[] = [];
+    try {
+      for (const { position, size } of run) {
+        const frame = this.frame(bytes, { position: position - start, size }, offset + found.length);
+        const { key, headers } = frameTexts(frame);
+        const value = frameValue(frame);
+        found.push({ topic, partition, offset: frame.offset, time: frameTime(frame), key, headers, value });
       }
-      throw new CorruptRecord(`${place}: record ${offset} is missing`);
-    },
-  };
-}
-
-function record(topic: Topic, partition: number, row: Row): LogRecord {
-  const { offset, time, key, value } = row;
-  return { topic, partition, offset, time, key, headers: JSON.parse(row.headers), value };
-}
-
-/** Damage may change the type of a column, which the checksum function does not expect. */
-function isWhole({ time, key, headers, value }: Row): boolean {
-  return Number.isInteger(time) && typeof key === 'string' && typeof headers === 'string' && ArrayBuffer.isView(value);
-}
-
-/** Covers the position too: a record that was moved is as wrong as one that was changed. */
-function checksum(table: string, row: Omit<Row, 'crc'>): number {
-  return crc32(row.value, crc32(JSON.stringify([table, row.offset, row.time, row.key, row.headers])));
-}
-
-function corruption(error: unknown, message: string): unknown {
-  return sqliteFault(error) === 'corrupt' ? new CorruptRecord(message, { cause: error }) : error;
-}
-
-/** About what many concurrent bulks append before the first of them is indexed. */
-const MOST_RECORDS = 10_000;
-const MOST_BYTES = 16 * 1024 * 1024;
-
-/**
- * The newest records of a partition, without a gap: a reader that keeps up with the writer does not read them back from the
- * file.
- */
-class RecentRecords {
-  private records: LogRecord[] = [];
-  private bytes = 0;
-
-  /** The record that follows the last one added. */
-  add(record: LogRecord): void {
-    this.records.push(record);
-    this.bytes += record.value.byteLength;
-    if (this.records.length > MOST_RECORDS || this.bytes > MOST_BYTES) this.dropOlderHalf();
+    } catch (error) {
+      if (found.length === 0) throw error;
+    }
+    return found;
   }
 
-  /** Nothing from `offset` on was appended after all. */
-  rewind(offset: number): void {
-    this.keep(this.records.filter((record) => record.offset < offset));
+  private frame(bytes: Buffer, place: Place, offset: number) {
+    const { number, records } = this.parts;
+    const frame = expectedFrame(bytes, place, { partition: number, offset }, records.seed);
+    if (frame) return frame;
+    throw new CorruptRecord(`${this.place}: record ${offset} was altered`);
   }
+}
 
-  /** At most `most` records from `offset` on; empty if the first of them is no longer kept. */
-  from(offset: number, most: number): readonly LogRecord[] {
-    const first = this.records[0]?.offset ?? Number.POSITIVE_INFINITY;
-    return offset < first ? [] : this.records.slice(offset - first, offset - first + most);
-  }
-
-  private dropOlderHalf(): void {
-    this.keep(this.records.slice(Math.ceil(this.records.length / 2)));
-  }
-
-  private keep(records: LogRecord[]): void {
-    this.records = records;
-    this.bytes = records.reduce((sum, { value }) => sum + value.byteLength, 0);
-  }
+/** The first places up to a gap, or up to `BATCH_BYTES`. */
+function closeTogether(places: readonly Place[]): readonly Place[] {
+  const start = places[0]?.position ?? 0;
+  let end = start;
+  const excess = places.findIndex(({ position, size }, at) => {
+    const isApart = at > 0 && (position < end || position - end > GAP_BYTES || position + size - start > BATCH_BYTES);
+    end = position + size;
+    return isApart;
+  });
+  return excess < 0 ? places : places.slice(0, excess);
 }

@@ -6,17 +6,34 @@ import {
   createReadStream,
   existsSync,
   fsyncSync,
+  mkdirSync,
+  mkdtempSync,
   openSync,
+  readdirSync,
+  readSync,
   renameSync,
   rmSync,
+  statSync,
+  truncateSync,
 } from 'node:fs';
-import { join } from 'node:path';
+import { dirname, join } from 'node:path';
 import { makeFolder } from '../../platform/private-folder.js';
-import { openExclusive, syncFolder } from '../../platform/sqlite.js';
+import { isEmpty, openExclusive, syncFolder } from '../../platform/sqlite.js';
 import { StoreUnusable } from '../../platform/store-unusable.js';
 import type { Snapshot } from '../event-log.js';
-import { verifyLog } from './backup.js';
-import { FORMAT } from './format.js';
+import { verifyBackup } from './backup.js';
+import {
+  checkOldEnds,
+  createLog,
+  FORMAT,
+  layoutOf,
+  numbered,
+  oldHeads,
+  readMeta,
+  recordsFileOf,
+  requireLayout,
+} from './format.js';
+import { OldRecords } from './old-records.js';
 
 export interface Restoring {
   /** The backup; it is read only. */
@@ -30,7 +47,7 @@ export interface Restoring {
 
 export interface Restored extends Snapshot {
   readonly file: string;
-  /** The file of the log that was there before. */
+  /** The folder with the log that was there before. */
   readonly movedTo?: string;
 }
 
@@ -42,29 +59,83 @@ const SIDE_FILES = ['', '-wal', '-shm', '-journal'];
  */
 export async function restoreLog({ from, dataDir, sha256, force }: Restoring): Promise<Restored> {
   const file = join(dataDir, 'log.db');
-  const unfinished = `${file}.restoring`;
+  const isThere = existsSync(file) || existsSync(recordsFileOf(file));
   if (!existsSync(from)) throw new StoreUnusable(`${from}: does not exist`);
-  if (existsSync(file)) {
+  if (isThere) {
     if (!force) throw new StoreUnusable(`${file}: already exists; --force moves it aside`);
     refuseInUse(file);
   }
   makeFolder(dataDir);
+  const unfinished = mkdtempSync(join(dataDir, 'log.restoring-'));
   try {
-    copyFileSync(from, unfinished);
-    chmodSync(unfinished, 0o600);
-    if (sha256 !== undefined && (await sha256Of(unfinished)) !== sha256.toLowerCase()) {
+    const isOld = isSqlite(from);
+    const copy = join(unfinished, isOld ? 'log.db' : 'log.records');
+    copyFileSync(from, copy);
+    chmodSync(copy, 0o600);
+    if (sha256 !== undefined && (await sha256Of(copy)) !== sha256.toLowerCase()) {
       throw new StoreUnusable(`${from}: was altered: its SHA-256 is not ${sha256}`);
     }
-    const snapshot = verifyLog(unfinished);
-    syncFile(unfinished);
-    const movedTo = existsSync(file) ? moveAside(file) : undefined;
+    const snapshot = isOld ? verifyOld(copy) : await prepareRestored(copy);
+    syncFile(copy);
+    const movedTo = isThere ? moveAside(dataDir) : undefined;
     // It was derived from a log that may have another history.
     moveTo(join(dataDir, 'read-model.db'), join(dataDir, 'read-model.db.replaced'));
-    renameSync(unfinished, file);
+    // The records first: without `log.db` a start refuses them.
+    for (const name of readdirSync(unfinished).sort().reverse())
+      renameSync(join(unfinished, name), join(dataDir, name));
     syncFolder(dataDir);
     return { ...snapshot, file, ...(movedTo !== undefined && { movedTo }) };
   } finally {
-    for (const suffix of SIDE_FILES) rmSync(unfinished + suffix, { force: true });
+    rmSync(unfinished, { recursive: true, force: true });
+  }
+}
+
+const SQLITE = 'SQLite format 3\0';
+
+/** Whether the backup was made by the first format. */
+function isSqlite(file: string): boolean {
+  const start = Buffer.alloc(SQLITE.length);
+  const handle = openSync(file, 'r');
+  try {
+    return readSync(handle, start, 0, start.byteLength, 0) > 0 && start.toString('latin1') === SQLITE;
+  } finally {
+    closeSync(handle);
+  }
+}
+
+/** Makes the backup a `log.records` with its `log.db`. */
+async function prepareRestored(copy: string): Promise<Snapshot> {
+  if (statSync(copy).size === 0) throw new StoreUnusable(`${copy}: holds no log`);
+  const { header, noted } = await verifyBackup(copy);
+  truncateSync(copy, noted.bytes);
+  const file = join(dirname(copy), 'log.db');
+  const db = openExclusive(file, FORMAT.application, 'FULL');
+  try {
+    createLog(db, header, noted);
+  } finally {
+    db.close();
+  }
+  return { log: header.id, heads: noted.heads };
+}
+
+/** Checks the checksum and position of every record of a log of the first format. */
+function verifyOld(file: string): Snapshot {
+  const db = openExclusive(file, FORMAT.application, 'FULL');
+  try {
+    if (isEmpty(db)) throw new StoreUnusable(`${file}: holds no log`);
+    if (db.prepare('PRAGMA quick_check(1)').get()?.quick_check !== 'ok') throw new StoreUnusable(`${file}: is damaged`);
+    const meta = readMeta(db, file);
+    if (meta.format !== FORMAT.first) throw new StoreUnusable(`${file}: is not a backup: it has no records`);
+    const layout = layoutOf({});
+    requireLayout(file, meta, layout);
+    const heads = oldHeads(db, file, layout);
+    checkOldEnds(file, meta, heads);
+    for (const { topic, partition } of numbered(layout)) {
+      for (const _ of new OldRecords(db, file, topic, partition).from(0));
+    }
+    return { log: meta.id ?? '', heads };
+  } finally {
+    db.close();
   }
 }
 
@@ -77,10 +148,15 @@ function refuseInUse(file: string): void {
   }
 }
 
-function moveAside(file: string): string {
-  const to = `${file}.before-restore-${new Date().toISOString().replaceAll(':', '-')}`;
-  moveTo(file, to);
-  return to;
+function moveAside(dataDir: string): string {
+  const folder = join(dataDir, `log.before-restore-${new Date().toISOString().replaceAll(':', '-')}`);
+  mkdirSync(folder, { mode: 0o700 });
+  for (const name of readdirSync(dataDir)) {
+    // Places are derived.
+    if (/^log\..*\.places$/.test(name)) rmSync(join(dataDir, name));
+    if (/^log\.(db(-.*)?|records)$/.test(name)) renameSync(join(dataDir, name), join(folder, name));
+  }
+  return folder;
 }
 
 function moveTo(file: string, to: string): void {

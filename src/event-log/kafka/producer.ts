@@ -108,7 +108,7 @@ export class KafkaProducer {
     // What was left belonged to appends that have failed.
     if (batches.length === 0) return;
     const { deliveryMs, logger } = this.settings;
-    const oldest = Math.min(...batches.map(({ parcels: [first] }) => first?.shipment.queued.since ?? 0));
+    const oldest = Math.min(...batches.map(({ parcels: [first] }) => first?.shipment.since ?? 0));
     const deadline = Math.max(oldest + deliveryMs, Date.now() + LEAST_DELIVERY_MS);
     let open = batches;
     for (let wait = RETRY_MS.first; ; wait = Math.min(wait * 2, RETRY_MS.most)) {

@@ -21,7 +21,7 @@ interface At {
   readonly random: Random;
 }
 
-/** More than the service lets its write-ahead logs grow to before it copies their pages into the files. */
+/** More than the service writes before it notes where the log ends, and copies the pages of write-ahead logs into the files. */
 const MUCH_BYTES = 9 * 1024 * 1024;
 
 const LONGEST_AFTER_FAULT_MS = 1_500;
@@ -40,6 +40,7 @@ export const MOMENTS: readonly Moment[] = [
   { name: 'any time' },
   { name: 'a write to the log', match: '^write log\\.', steps: 500 },
   { name: 'an fsync of the log', match: '^fsync log\\.', steps: 25 },
+  { name: 'a note of where the log ends', match: 'log\\.(db|.*\\.places)', steps: 40, also: publishMuch },
   { name: 'a write to the read model', match: 'read-model\\.db', steps: 700 },
   { name: 'a checkpoint', match: '^(write|fsync|truncate) (log|read-model)\\.db$', steps: 400, also: publishMuch },
   { name: 'an orderly stop', match: '.', steps: 400, also: stop },

@@ -1,0 +1,133 @@
+import { ControlError } from '../../contract/errors.js';
+import type { Clock } from '../../platform/clock.js';
+import { turnOfTheLoop } from '../../platform/waiting.js';
+import { AppendQueue, type QueueBounds, type Queued } from '../append-queue.js';
+import type { LogEntry, Position } from '../event-log.js';
+import { encodeCommit } from './frame.js';
+import type { Partition } from './partition.js';
+import type { RecordsFile } from './records-file.js';
+
+/** More would hold the event loop for longer than 10 ms. */
+const COMMITTED_AT_ONCE = { entries: 2_000, bytes: 2 * 1024 * 1024 };
+
+/** A start reads what was committed since the end was last noted: so much in about 10 ms. */
+const NOTED_BYTES = 8 * 1024 * 1024;
+
+export interface Writing {
+  readonly records: RecordsFile;
+  readonly clock: Clock;
+  readonly bounds: QueueBounds;
+  partitionFor(entry: LogEntry): Partition;
+  /** A commit is durable, or has failed. */
+  committed(): void;
+  /** Notes where the log ends. */
+  note(): Promise<void>;
+}
+
+/**
+ * Appends to the log. The appends of one turn of the event loop are one commit, written and synced outside the event loop;
+ * the next begins when it is durable, with all that was appended meanwhile.
+ */
+export class LogWriter {
+  private readonly queue: AppendQueue;
+  /** Reused by every commit that fits. */
+  private readonly scratch = Buffer.allocUnsafeSlow(2 * COMMITTED_AT_ONCE.bytes);
+  private committing: Promise<void> | undefined;
+  private noted: number;
+
+  constructor(private readonly writing: Writing) {
+    this.queue = new AppendQueue(writing.bounds);
+    this.noted = writing.records.end;
+  }
+
+  get pending(): { readonly entries: number; readonly bytes: number } {
+    return this.queue.pending;
+  }
+
+  append(entries: readonly LogEntry[]): Promise<Position[]> {
+    return new Promise((resolve, reject) => {
+      const refusal = this.queue.add({ entries, resolve, reject });
+      if (refusal) reject(refusal);
+      else this.committing ??= this.commitAll();
+    });
+  }
+
+  /** Settles every append. */
+  async settled(): Promise<void> {
+    await this.committing;
+    if (this.writing.records.isUnclean) await this.writing.records.undo();
+  }
+
+  private async commitAll(): Promise<void> {
+    while (this.queue.pending.entries > 0) {
+      await turnOfTheLoop();
+      const appends = this.queue.takeUpTo(COMMITTED_AT_ONCE);
+      try {
+        const positions = await this.commit(appends);
+        for (const [index, { append }] of appends.entries()) append.resolve(positions[index] ?? []);
+      } catch (error) {
+        for (const { append } of appends) append.reject(error);
+      }
+      for (const queued of appends) this.queue.release(queued);
+      this.writing.committed();
+      await this.noteSometimes();
+    }
+    this.committing = undefined;
+  }
+
+  /** Returns the positions of each append. Throws the error for the callers. */
+  private async commit(appends: readonly Queued[]): Promise<Position[][]> {
+    const { records, clock, partitionFor } = this.writing;
+    await this.undoFailed();
+    const now = clock.now();
+    const touched = new Set<Partition>();
+    const stage = (entry: LogEntry) => {
+      const partition = partitionFor(entry);
+      touched.add(partition);
+      return partition.stage(entry, now);
+    };
+    const positions = appends.map(({ append }) => append.entries.map(stage));
+    const staged = [...touched].map((partition) => ({ number: partition.parts.number, records: partition.staged }));
+    const { bytes, places } = encodeCommit(staged, records.seed, this.scratch);
+    try {
+      const start = await records.append(bytes);
+      let at = 0;
+      for (const partition of touched) at += partition.enter(start, places.slice(at));
+    } catch (error) {
+      throw await this.refusal(error, touched);
+    }
+    records.accept(bytes.byteLength);
+    for (const partition of touched) partition.accept();
+    return positions;
+  }
+
+  /** A part of an earlier commit must be gone before the next is written. */
+  private async undoFailed(): Promise<void> {
+    const { records } = this.writing;
+    if (!records.isUnclean) return;
+    await records.undo().catch((cause: unknown) => {
+      throw new ControlError('log_unavailable', 'the log cannot be written', {}, { cause });
+    });
+  }
+
+  /** Removes what was written. If that fails too, the next start may find the commit. */
+  private async refusal(cause: unknown, touched: ReadonlySet<Partition>): Promise<ControlError> {
+    try {
+      for (const partition of touched) partition.discard();
+      await this.writing.records.undo();
+    } catch {
+      return new ControlError('outcome_unknown', 'the disk failed during a commit', {}, { cause });
+    }
+    const isFull = (cause as NodeJS.ErrnoException).code === 'ENOSPC';
+    const reason = isFull ? 'the log has no space left' : 'the log cannot be written';
+    return new ControlError('log_unavailable', reason, {}, { cause });
+  }
+
+  private async noteSometimes(): Promise<void> {
+    const { end } = this.writing.records;
+    if (end - this.noted < NOTED_BYTES) return;
+    this.noted = end;
+    // An older note is still true; the next append reports what is wrong with the disk.
+    await this.writing.note().catch(() => undefined);
+  }
+}
