@@ -123,8 +123,13 @@ const LONGEST_COMPARED = 100;
 function isHeld(source: string): boolean {
   if (source.length > LONGEST_COMPARED) return false;
   const written = String(Number(source));
-  return written === source || decimal(written) === decimal(source);
+  if (written === source) return true;
+  // Whole numbers have one text each: most that are not held end here.
+  if (WHOLE.test(source) && WHOLE.test(written)) return false;
+  return decimal(written) === decimal(source);
 }
+
+const WHOLE = /^-?[1-9]\d*$/;
 
 /** One text for all texts of the same decimal number. */
 function decimal(text: string): string {
