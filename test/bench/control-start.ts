@@ -37,7 +37,7 @@ for (const records of sizes.length > 0 ? sizes : [10_000, 100_000, 1_000_000]) {
     whole.push(await start(folder, `${records} records`));
     kept.push(await start(folder, `${records} records, from a snapshot`));
   }
-  const logMiB = Math.round(statSync(join(folder, 'log.db')).size / 2 ** 20);
+  const logMiB = Math.round(statSync(join(folder, 'log.records')).size / 2 ** 20);
   const line = { figure: 'control-start', records, logMiB, whole: medians(whole), fromSnapshot: medians(kept) };
   process.stdout.write(`${JSON.stringify(line)}\n`);
 }
