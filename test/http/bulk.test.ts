@@ -101,6 +101,7 @@ describe('an item with a fault', () => {
     ['a wrapped event with a fault', { event: { resource: { name: 1 } } }, ['/event/resource/name']],
     ['a wrapped null', { event: null }, ['/event']],
     ['an unknown member beside the event', { event: named('x'), key: 'k' }, ['/key']],
+    ['an unknown member beside the event, with signs of a pointer', { event: named('x'), 'a/b~c': 1 }, ['/a~1b~0c']],
     ['a key that is no text', { event: named('x'), idempotencyKey: 7 }, ['/idempotencyKey']],
     ['an empty key', { event: named('x'), idempotencyKey: '' }, ['/idempotencyKey']],
     ['a key of 256 characters', { event: named('x'), idempotencyKey: 'k'.repeat(256) }, ['/idempotencyKey']],

@@ -3,6 +3,7 @@ import { ControlError, type FieldFault, validationFailed } from '../../contract/
 import { skipSpace } from '../../contract/json-tokens.js';
 import { LIMITS } from '../../contract/limits.js';
 import type { SentAuditEvent } from '../../model/audit-event.js';
+import { escapePointer } from '../../platform/text.js';
 import { eachInSteps, type Steps } from '../../platform/turns.js';
 import { idempotencyKeyFault } from '../errors/request-faults.js';
 import { arrayItems } from '../json/array.js';
@@ -78,7 +79,7 @@ function itemOf(text: Buffer, now: number): PublishItem {
       `an event may have at most ${LIMITS.bodyBytes} bytes; this has ${text.length}`,
     );
   }
-  // The wrapping takes a level of its own: what can be published alone can be published in bulk.
+  // The wrapper adds a level: an event that can be published alone can be published in bulk.
   const { value, exact, depth, verbatim } = parseEvent(text, LIMITS.depth + 1);
   if (!isWrapped(value)) {
     if (depth > LIMITS.depth) throw tooDeep(depth, LIMITS.depth);
@@ -86,7 +87,7 @@ function itemOf(text: Buffer, now: number): PublishItem {
   }
   const { idempotencyKey, event, ...unknown } = value;
   const faults: FieldFault[] = Object.keys(unknown).map((name) => ({
-    pointer: `/${name}`,
+    pointer: `/${escapePointer(name)}`,
     reason: 'is not a known field; remove it',
   }));
   const keyFault = idempotencyKey === undefined ? undefined : idempotencyKeyFault(idempotencyKey);
