@@ -3,7 +3,7 @@ import { open } from 'node:fs/promises';
 import { dirname } from 'node:path';
 import { ControlError } from '../../contract/errors.js';
 import { turnOfTheLoop } from '../../platform/waiting.js';
-import { CorruptRecord, type LogRecord, type Snapshot } from '../event-log.js';
+import { CorruptRecord, type Snapshot } from '../event-log.js';
 import { allPartitions, type LogFiles, notedOf } from './files.js';
 import { type Noted, numbered } from './format.js';
 import { encodeCommit, encodeHeader, frameValue, type Header, type Layout, TRAILER, type Trailer } from './frame.js';
@@ -12,6 +12,8 @@ import { RecordsFile } from './records-file.js';
 import { requireNext } from './recovery.js';
 
 const COPIED_AT_ONCE = 1024 * 1024;
+
+const OLD_RECORDS_AT_ONCE = 500;
 
 /** The disk space left for appends during the copy. */
 const SPARE_BYTES = 64 * 1024 * 1024;
@@ -54,17 +56,13 @@ async function* contents(files: LogFiles, end: number): AsyncGenerator<Uint8Arra
   }
 }
 
-/** The records that the first format keeps in `log.db`. */
+/** The records that the first format keeps in `log.db`: readers share the statement, so none holds it while it waits. */
 async function* oldContents({ parts: { number, old, records } }: Partition): AsyncGenerator<Uint8Array> {
-  let batch: LogRecord[] = [];
-  const encoded = () => encodeCommit([{ number, records: batch }], records.seed).bytes;
-  for (const record of old?.from(0) ?? []) {
-    batch.push(record);
-    if (batch.length < 500) continue;
-    yield encoded();
-    batch = [];
+  for (let next = 0; old && next < old.next; ) {
+    const batch = old.from(next).take(OLD_RECORDS_AT_ONCE).toArray();
+    yield encodeCommit([{ number, records: batch }], records.seed).bytes;
+    next += batch.length;
   }
-  if (batch.length > 0) yield encoded();
 }
 
 function trailerOf(heads: Snapshot['heads'], seed: number): Uint8Array {

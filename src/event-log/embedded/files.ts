@@ -22,7 +22,7 @@ export async function openFiles(db: DatabaseSync, file: string, layout: Layout):
     if (old && old.next < first) {
       throw new CorruptRecord(`${file}: ${topic}/${partition}: record ${old.next} is missing, and all after it`);
     }
-    const places = new Places(placesFileOf(file, topic, partition), first);
+    const places = new Places(placesFileOf(file, topic, partition), records.seed, first);
     return { name: `${topic}/${partition}`, topic, partition, number, records, places, old, first };
   });
   try {

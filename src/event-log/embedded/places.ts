@@ -16,9 +16,11 @@ const ENTRY = 12;
 export class Places {
   private readonly fd: number;
 
-  /** `first` is the offset of the first entry. */
+  /** `seed` is that of the log, so that the places of another log are not taken for its own. */
   constructor(
     private readonly file: string,
+    private readonly seed: number,
+    /** The offset of the first entry. */
     private readonly first: number,
   ) {
     if (!existsSync(file)) makePrivate(file);
@@ -35,7 +37,7 @@ export class Places {
     for (const [at, { position, size }] of places.entries()) {
       bytes.writeUIntLE(position, at * ENTRY, 6);
       bytes.writeUInt32LE(size, at * ENTRY + 6);
-      bytes.writeUInt16LE(checkOf(bytes, at * ENTRY, offset + at), at * ENTRY + 10);
+      bytes.writeUInt16LE(this.checkOf(bytes, at * ENTRY, offset + at), at * ENTRY + 10);
     }
     disk.write(this.fd, bytes, (offset - this.first) * ENTRY);
   }
@@ -56,7 +58,7 @@ export class Places {
     const found = readSync(this.fd, bytes, 0, bytes.byteLength, (offset - this.first) * ENTRY);
     const places: Place[] = [];
     for (let at = 0; at + ENTRY <= found; at += ENTRY) {
-      if (bytes.readUInt16LE(at + 10) !== checkOf(bytes, at, offset + places.length)) break;
+      if (bytes.readUInt16LE(at + 10) !== this.checkOf(bytes, at, offset + places.length)) break;
       places.push({ position: bytes.readUIntLE(at, 6), size: bytes.readUInt32LE(at + 6) });
     }
     return places;
@@ -74,8 +76,8 @@ export class Places {
   close(): void {
     closeSync(this.fd);
   }
-}
 
-function checkOf(bytes: Buffer, at: number, offset: number): number {
-  return crc32(bytes.subarray(at, at + 10), offset >>> 0) & 0xffff;
+  private checkOf(bytes: Buffer, at: number, offset: number): number {
+    return crc32(bytes.subarray(at, at + 10), (this.seed ^ offset) >>> 0) & 0xffff;
+  }
 }

@@ -78,6 +78,7 @@ export async function restoreLog({ from, dataDir, sha256, force }: Restoring): P
     const snapshot = isOld ? verifyOld(copy) : await prepareRestored(copy);
     syncFile(copy);
     const movedTo = isThere ? moveAside(dataDir) : undefined;
+    removePlaces(dataDir);
     // It was derived from a log that may have another history.
     moveTo(join(dataDir, 'read-model.db'), join(dataDir, 'read-model.db.replaced'));
     // The records first: without `log.db` a start refuses them.
@@ -152,11 +153,14 @@ function moveAside(dataDir: string): string {
   const folder = join(dataDir, `log.before-restore-${new Date().toISOString().replaceAll(':', '-')}`);
   mkdirSync(folder, { mode: 0o700 });
   for (const name of readdirSync(dataDir)) {
-    // Places are derived.
-    if (/^log\..*\.places$/.test(name)) rmSync(join(dataDir, name));
     if (/^log\.(db(-.*)?|records)$/.test(name)) renameSync(join(dataDir, name), join(folder, name));
   }
   return folder;
+}
+
+/** Those of another log would be witnesses against the restored one. */
+function removePlaces(dataDir: string): void {
+  for (const name of readdirSync(dataDir)) if (/^log\..*\.places$/.test(name)) rmSync(join(dataDir, name));
 }
 
 function moveTo(file: string, to: string): void {

@@ -1,0 +1,114 @@
+import { copyFileSync, mkdirSync, rmSync } from 'node:fs';
+import { rm } from 'node:fs/promises';
+import { join } from 'node:path';
+import { DatabaseSync } from 'node:sqlite';
+import { setImmediate } from 'node:timers/promises';
+import { crc32 } from 'node:zlib';
+import { EmbeddedEventLog } from '../../src/event-log/embedded/event-log.js';
+import { restoreLog } from '../../src/event-log/embedded/restore.js';
+import { copyOfLog, recordsOf } from '../faults/log-answers.js';
+import { temporaryFolder } from './embedded.harness.js';
+import { entries, readAll } from './event-log.harness.js';
+
+let folder = '';
+beforeEach(async () => {
+  folder = await temporaryFolder();
+});
+afterEach(() => rm(folder, { recursive: true }));
+
+const open = (dataDir: string) => EmbeddedEventLog.open({ file: join(dataDir, 'log.db') });
+
+/** A stopped log with so many records. */
+async function logOf(count: number, name = 'data'): Promise<string> {
+  const dataDir = join(folder, name);
+  mkdirSync(dataDir);
+  const log = await open(dataDir);
+  await log.append(entries(count, name));
+  await log.close();
+  return dataDir;
+}
+
+async function backupOf(dataDir: string): Promise<string> {
+  const log = await open(dataDir);
+  const to = join(folder, 'backup');
+  await log.snapshot(to);
+  await log.close();
+  return to;
+}
+
+async function keysIn(dataDir: string): Promise<string[]> {
+  const log = await open(dataDir);
+  const keys = (await readAll(log)).map(({ key }) => key);
+  await log.close();
+  return keys;
+}
+
+/** Appends to the table of the first format, as the versions that wrote it did. */
+function appendOld(file: string, count: number): void {
+  const db = new DatabaseSync(file);
+  const last = db.prepare('SELECT offset, time FROM audit_0 ORDER BY offset DESC LIMIT 1').get();
+  const insert = db.prepare('INSERT INTO audit_0 (offset, time, key, headers, value, crc) VALUES (?, ?, ?, ?, ?, ?)');
+  db.exec('BEGIN');
+  for (let n = 1; n <= count; n += 1) {
+    const [offset, time, headers, value] = [
+      Number(last?.offset) + n,
+      Number(last?.time),
+      '{"v":"1"}',
+      Buffer.from('{}'),
+    ];
+    insert.run(
+      offset,
+      time,
+      'k',
+      headers,
+      value,
+      crc32(value, crc32(JSON.stringify(['audit_0', offset, time, 'k', headers]))),
+    );
+  }
+  db.exec('COMMIT');
+  db.close();
+}
+
+test('a backup of records of the first format is whole while others are read', async () => {
+  const dataDir = copyOfLog('log-v1');
+  appendOld(join(dataDir, 'log.db'), 1_200);
+  const log = await open(dataDir);
+  let copying = true;
+  const copied = log.snapshot(join(folder, 'backup')).finally(() => {
+    copying = false;
+  });
+  const reading = (async () => {
+    while (copying) {
+      log.value('audit', 0, 0);
+      await setImmediate();
+    }
+  })();
+  const [{ heads }] = await Promise.all([copied, reading]);
+  await log.close();
+  const restored = await restoreLog({ from: join(folder, 'backup'), dataDir: join(folder, 'restored'), force: false });
+
+  expect(heads['audit/0']).toBeGreaterThan(1_200);
+  expect(restored.heads).toEqual(heads);
+  expect(await recordsOf(restored.file)).toEqual(await recordsOf(join(dataDir, 'log.db')));
+  rmSync(dataDir, { recursive: true });
+});
+
+test('a restore beside the places of a lost, longer log starts with what was in the backup', async () => {
+  const dataDir = await logOf(20);
+  const from = await backupOf(dataDir);
+  const log = await open(dataDir);
+  await log.append(entries(20, 'later'));
+  await log.close();
+  for (const name of ['log.db', 'log.records']) rmSync(join(dataDir, name));
+  await restoreLog({ from, dataDir, force: false });
+
+  expect(await keysIn(dataDir)).toEqual(entries(20, 'data').map(({ key }) => key));
+});
+
+test('the places of another, longer log are no witnesses', async () => {
+  const dataDir = await logOf(0);
+  const other = await logOf(30, 'other');
+  copyFileSync(join(other, 'log.audit_0.places'), join(dataDir, 'log.audit_0.places'));
+
+  expect(await keysIn(dataDir)).toEqual([]);
+});
