@@ -94,6 +94,8 @@ export function prepareServer(
   turns = new Turns(),
 ): ReadonlyMap<string, Set<string>> {
   const routes = new Map<string, Set<string>>();
+  // A client may close its side after its last request: it still gets its response. Not in Node's types.
+  Object.assign(server.server, { httpAllowHalfOpen: true });
   server.decorateRequest('principal', null);
   server.decorateRequest('reach', 'all');
   server.decorateRequest('standing', null);
