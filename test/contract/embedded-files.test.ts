@@ -1,4 +1,4 @@
-import { copyFileSync, mkdirSync, rmSync } from 'node:fs';
+import { copyFileSync, existsSync, mkdirSync, readdirSync, renameSync, rmSync } from 'node:fs';
 import { rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
@@ -111,4 +111,50 @@ test('the places of another, longer log are no witnesses', async () => {
   copyFileSync(join(other, 'log.audit_0.places'), join(dataDir, 'log.audit_0.places'));
 
   expect(await keysIn(dataDir)).toEqual([]);
+});
+
+describe('a restore that was killed between its renames', () => {
+  let dataDir = '';
+  let from = '';
+  const aside = () => join(dataDir, 'log.before-restore-x');
+  const unfinished = () => join(dataDir, 'log.restoring-x');
+  beforeEach(async () => {
+    dataDir = await logOf(20);
+    from = await backupOf(dataDir);
+    for (const made of [aside(), unfinished()]) mkdirSync(made);
+  });
+  const moveAside = (...names: string[]) => {
+    for (const name of names) renameSync(join(dataDir, name), join(aside(), name));
+  };
+
+  test.each([
+    ['before the first file of the backup', ['log.db', 'log.records']],
+    ['with the records alone', ['log.db']],
+  ])('%s, is no reason to make a new log', async (_when, moved) => {
+    moveAside(...moved);
+    const before = readdirSync(dataDir);
+
+    for (const left of [unfinished(), aside()]) {
+      await expect(open(dataDir)).rejects.toMatchObject({
+        name: 'StoreUnusable',
+        message: expect.stringMatching(/log\.db: is missing, .* `svc restore` again, or move .* away/),
+      });
+      expect(readdirSync(dataDir)).toEqual(before.filter((name) => existsSync(join(dataDir, name))));
+      rmSync(left, { recursive: true });
+    }
+  });
+
+  test('can be done again, and leaves only what was moved aside', async () => {
+    moveAside('log.db');
+    await restoreLog({ from, dataDir, force: true });
+
+    expect(existsSync(unfinished())).toBe(false);
+    expect(existsSync(join(aside(), 'log.db'))).toBe(true);
+    expect(await keysIn(dataDir)).toEqual(entries(20, 'data').map(({ key }) => key));
+  });
+
+  test('is cleared away by the start of a whole log', async () => {
+    expect(await keysIn(dataDir)).toEqual(entries(20, 'data').map(({ key }) => key));
+    expect([existsSync(unfinished()), existsSync(aside())]).toEqual([false, true]);
+  });
 });
