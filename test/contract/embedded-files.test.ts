@@ -7,8 +7,9 @@ import { crc32 } from 'node:zlib';
 import { EmbeddedEventLog } from '../../src/event-log/embedded/event-log.js';
 import { restoreLog } from '../../src/event-log/embedded/restore.js';
 import { copyOfLog, recordsOf } from '../faults/log-answers.js';
+import { failDisk, repairDisk } from '../support/disk-faults.js';
 import { temporaryFolder } from './embedded.harness.js';
-import { entries, readAll } from './event-log.harness.js';
+import { entries, entry, readAll } from './event-log.harness.js';
 
 let folder = '';
 beforeEach(async () => {
@@ -156,5 +157,58 @@ describe('a restore that was killed between its renames', () => {
   test('is cleared away by the start of a whole log', async () => {
     expect(await keysIn(dataDir)).toEqual(entries(20, 'data').map(({ key }) => key));
     expect([existsSync(unfinished()), existsSync(aside())]).toEqual([false, true]);
+  });
+});
+
+describe('a commit that was refused', () => {
+  const file = (name: string) => join(folder, name);
+  const control = (key: string) => entry(key, { topic: 'control' });
+  const keys = async (log: EmbeddedEventLog) =>
+    (await Promise.all([readAll(log), readAll(log, 'control')])).flat().map(({ key }) => key);
+  const reopened = async (log: EmbeddedEventLog) => {
+    await log.close();
+    return open(folder);
+  };
+
+  test('because a record has no partition does not go out with the next', async () => {
+    let log = await open(folder);
+    await expect(log.append([entry('refused'), entry('bad', { topic: 'none' as 'audit' })])).rejects.toThrow();
+    await log.append([entry('after')]);
+    expect(await keys(log)).toEqual(['after']);
+
+    log = await reopened(log);
+    expect(await keys(log)).toEqual(['after']);
+    await log.close();
+  });
+
+  test('because the disk had no space for a place leaves nothing', async () => {
+    let log = await open(folder);
+    await log.append([entry('before')]);
+    failDisk(file('log.control_0.places'), 5);
+    const refused = log.append([entry('refused'), control('refused')]);
+    await expect(refused).rejects.toMatchObject({ code: 'log_unavailable', message: expect.stringContaining('space') });
+
+    log = await reopened(log);
+    expect(await keys(log)).toEqual(['before']);
+    repairDisk(file('log.control_0.places'));
+    await log.append([control('after')]);
+    log = await reopened(log);
+    expect(await keys(log)).toEqual(['before', 'after']);
+    await log.close();
+  });
+
+  test('and whose places could not be removed is not a loss to the next start', async () => {
+    let log = await open(folder);
+    await log.append([entry('before')]);
+    failDisk(file('log.audit_0.places'), 'done');
+    failDisk(file('log.control_0.places'), 5);
+    await expect(log.append([entry('unknown'), control('unknown')])).rejects.toMatchObject({ code: 'outcome_unknown' });
+    await expect(log.append([control('while')])).rejects.toMatchObject({ code: 'log_unavailable' });
+    for (const name of ['log.audit_0.places', 'log.control_0.places']) repairDisk(file(name));
+    await log.append([control('after')]);
+
+    log = await reopened(log);
+    expect(await keys(log)).toEqual(['before', 'after']);
+    await log.close();
   });
 });
