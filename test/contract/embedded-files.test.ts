@@ -138,7 +138,7 @@ describe('a restore that was killed between its renames', () => {
     for (const left of [unfinished(), aside()]) {
       await expect(open(dataDir)).rejects.toMatchObject({
         name: 'StoreUnusable',
-        message: expect.stringMatching(/log\.db: is missing, .* `svc restore` again, or move .* away/),
+        message: expect.stringMatching(/log\.db: is missing, .* restore the backup again, or move .* away/),
       });
       expect(readdirSync(dataDir)).toEqual(before.filter((name) => existsSync(join(dataDir, name))));
       rmSync(left, { recursive: true });

@@ -100,7 +100,7 @@ export function refuseUnfinished(file: string): void {
   const left = readdirSync(dirname(file)).filter((name) => UNFINISHED.test(name) || MOVED_ASIDE.test(name));
   if (left.length === 0) return;
   throw new StoreUnusable(
-    `${file}: is missing, and a restore into its folder was not completed: run \`svc restore\` again, or move ${left.join(' and ')} away to begin with an empty log`,
+    `${file}: is missing, and a restore into its folder was not completed: restore the backup again, or move ${left.join(' and ')} away to begin with an empty log`,
   );
 }
 
