@@ -1,4 +1,4 @@
-import { copyFileSync, mkdirSync, rmSync } from 'node:fs';
+import { copyFileSync, existsSync, mkdirSync, readdirSync, renameSync, rmSync } from 'node:fs';
 import { rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
@@ -7,8 +7,9 @@ import { crc32 } from 'node:zlib';
 import { EmbeddedEventLog } from '../../src/event-log/embedded/event-log.js';
 import { restoreLog } from '../../src/event-log/embedded/restore.js';
 import { copyOfLog, recordsOf } from '../faults/log-answers.js';
+import { failDisk, repairDisk } from '../support/disk-faults.js';
 import { temporaryFolder } from './embedded.harness.js';
-import { entries, readAll } from './event-log.harness.js';
+import { entries, entry, readAll } from './event-log.harness.js';
 
 let folder = '';
 beforeEach(async () => {
@@ -111,4 +112,103 @@ test('the places of another, longer log are no witnesses', async () => {
   copyFileSync(join(other, 'log.audit_0.places'), join(dataDir, 'log.audit_0.places'));
 
   expect(await keysIn(dataDir)).toEqual([]);
+});
+
+describe('a restore that was killed between its renames', () => {
+  let dataDir = '';
+  let from = '';
+  const aside = () => join(dataDir, 'log.before-restore-x');
+  const unfinished = () => join(dataDir, 'log.restoring-x');
+  beforeEach(async () => {
+    dataDir = await logOf(20);
+    from = await backupOf(dataDir);
+    for (const made of [aside(), unfinished()]) mkdirSync(made);
+  });
+  const moveAside = (...names: string[]) => {
+    for (const name of names) renameSync(join(dataDir, name), join(aside(), name));
+  };
+
+  test.each([
+    ['before the first file of the backup', ['log.db', 'log.records']],
+    ['with the records alone', ['log.db']],
+  ])('%s, is no reason to make a new log', async (_when, moved) => {
+    moveAside(...moved);
+    const before = readdirSync(dataDir);
+
+    for (const left of [unfinished(), aside()]) {
+      await expect(open(dataDir)).rejects.toMatchObject({
+        name: 'StoreUnusable',
+        message: expect.stringMatching(/log\.db: is missing, .* restore the backup again, or move .* away/),
+      });
+      expect(readdirSync(dataDir)).toEqual(before.filter((name) => existsSync(join(dataDir, name))));
+      rmSync(left, { recursive: true });
+    }
+  });
+
+  test('can be done again, and leaves only what was moved aside', async () => {
+    moveAside('log.db');
+    await restoreLog({ from, dataDir, force: true });
+
+    expect(existsSync(unfinished())).toBe(false);
+    expect(existsSync(join(aside(), 'log.db'))).toBe(true);
+    expect(await keysIn(dataDir)).toEqual(entries(20, 'data').map(({ key }) => key));
+  });
+
+  test('is cleared away by the start of a whole log', async () => {
+    expect(await keysIn(dataDir)).toEqual(entries(20, 'data').map(({ key }) => key));
+    expect([existsSync(unfinished()), existsSync(aside())]).toEqual([false, true]);
+  });
+});
+
+describe('a commit that was refused', () => {
+  const file = (name: string) => join(folder, name);
+  const control = (key: string) => entry(key, { topic: 'control' });
+  const keys = async (log: EmbeddedEventLog) =>
+    (await Promise.all([readAll(log), readAll(log, 'control')])).flat().map(({ key }) => key);
+  const reopened = async (log: EmbeddedEventLog) => {
+    await log.close();
+    return open(folder);
+  };
+
+  test('because a record has no partition does not go out with the next', async () => {
+    let log = await open(folder);
+    await expect(log.append([entry('refused'), entry('bad', { topic: 'none' as 'audit' })])).rejects.toThrow();
+    await log.append([entry('after')]);
+    expect(await keys(log)).toEqual(['after']);
+
+    log = await reopened(log);
+    expect(await keys(log)).toEqual(['after']);
+    await log.close();
+  });
+
+  test('because the disk had no space for a place leaves nothing', async () => {
+    let log = await open(folder);
+    await log.append([entry('before')]);
+    failDisk(file('log.control_0.places'), 5);
+    const refused = log.append([entry('refused'), control('refused')]);
+    await expect(refused).rejects.toMatchObject({ code: 'log_unavailable', message: expect.stringContaining('space') });
+
+    log = await reopened(log);
+    expect(await keys(log)).toEqual(['before']);
+    repairDisk(file('log.control_0.places'));
+    await log.append([control('after')]);
+    log = await reopened(log);
+    expect(await keys(log)).toEqual(['before', 'after']);
+    await log.close();
+  });
+
+  test('and whose places could not be removed is not a loss to the next start', async () => {
+    let log = await open(folder);
+    await log.append([entry('before')]);
+    failDisk(file('log.audit_0.places'), 'done');
+    failDisk(file('log.control_0.places'), 5);
+    await expect(log.append([entry('unknown'), control('unknown')])).rejects.toMatchObject({ code: 'outcome_unknown' });
+    await expect(log.append([control('while')])).rejects.toMatchObject({ code: 'log_unavailable' });
+    for (const name of ['log.audit_0.places', 'log.control_0.places']) repairDisk(file(name));
+    await log.append([control('after')]);
+
+    log = await reopened(log);
+    expect(await keys(log)).toEqual(['before', 'after']);
+    await log.close();
+  });
 });

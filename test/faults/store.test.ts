@@ -225,6 +225,20 @@ test('a log that is older than the read model is refused, and served once the op
   expect(await answersOn(folder)).toBe(whole.answers);
 });
 
+test('an empty log beside a read model that has records is refused, until the operator has moved that away', async () => {
+  for (const name of LOG_FILES) rmSync(join(folder.dataDir, name));
+
+  for (let starts = 0; starts < 2; starts += 1) {
+    const exit = await startedOn(folder);
+    expectRefusal(exit, 'the log is empty', folder.readModel, 'restore a backup', 'move that file away');
+    expectNoStackTrace(exit);
+  }
+  removeReadModel(folder);
+  const service = await startService({ dataDir: folder.dataDir });
+  await new Client(service.url, service.rootKey).org(ORG);
+  await service.stop();
+});
+
 test('a stopped service leaves its stores as files that can be copied', () => {
   const others = ['read-model.db', 'root.key', 'service.secret'];
   expect(readdirSync(whole.dataDir).sort()).toEqual([...LOG_FILES, ...others]);

@@ -1,3 +1,4 @@
+import { dirname } from 'node:path';
 import type { DatabaseSync } from 'node:sqlite';
 import { ControlError } from '../../contract/errors.js';
 import { type Clock, systemClock } from '../../platform/clock.js';
@@ -22,6 +23,7 @@ import { allPartitions, closeFiles, type LogFiles, notedOf, openFiles } from './
 import { FORMAT, layoutOf, note, type Partitions } from './format.js';
 import type { Layout } from './frame.js';
 import type { Partition } from './partition.js';
+import { refuseUnfinished, removeUnfinished } from './restore.js';
 import { LogWriter } from './writer.js';
 
 export interface EmbeddedEventLogOptions {
@@ -45,10 +47,13 @@ export class EmbeddedEventLog implements EventLog, RecordValues, Backup {
 
   static async open(options: EmbeddedEventLogOptions): Promise<EmbeddedEventLog> {
     const { file, partitions = {} } = options;
+    refuseUnfinished(file);
     const db = openExclusive(file, FORMAT.application, 'FULL');
     try {
       const layout = layoutOf(partitions);
-      return new EmbeddedEventLog(options, db, layout, await openFiles(db, file, layout));
+      const files = await openFiles(db, file, layout);
+      removeUnfinished(dirname(file));
+      return new EmbeddedEventLog(options, db, layout, files);
     } catch (error) {
       db.close();
       throw unusable(file, error);

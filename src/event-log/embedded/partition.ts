@@ -83,10 +83,14 @@ export class Partition {
     this.staged = [];
   }
 
-  /** The staged records are not to be there. */
   discard(): void {
     this.staged = [];
+  }
+
+  /** Removes the places of records that are not to be there. When this resolves, none of them comes back. */
+  async undo(): Promise<void> {
     this.parts.places.cut(this.next);
+    await this.parts.places.sync();
   }
 
   /** The records from `offset` on, limited by count and bytes; undefined at the end. */

@@ -51,6 +51,8 @@ export interface Restored extends Snapshot {
   readonly movedTo?: string;
 }
 
+const UNFINISHED = /^log\.restoring-/;
+const MOVED_ASIDE = /^log\.before-restore-/;
 const SIDE_FILES = ['', '-wal', '-shm', '-journal'];
 
 /**
@@ -85,9 +87,27 @@ export async function restoreLog({ from, dataDir, sha256, force }: Restoring): P
     for (const name of readdirSync(unfinished).sort().reverse())
       renameSync(join(unfinished, name), join(dataDir, name));
     syncFolder(dataDir);
+    removeUnfinished(dataDir);
     return { ...snapshot, file, ...(movedTo !== undefined && { movedTo }) };
   } finally {
     rmSync(unfinished, { recursive: true, force: true });
+  }
+}
+
+/** Refuses to make a new log where a restore was killed after it had moved the log aside. */
+export function refuseUnfinished(file: string): void {
+  if (existsSync(file) || !existsSync(dirname(file))) return;
+  const left = readdirSync(dirname(file)).filter((name) => UNFINISHED.test(name) || MOVED_ASIDE.test(name));
+  if (left.length === 0) return;
+  throw new StoreUnusable(
+    `${file}: is missing, and a restore into its folder was not completed: restore the backup again, or move ${left.join(' and ')} away to begin with an empty log`,
+  );
+}
+
+/** Removes what restores that were killed left beside a log that is whole. */
+export function removeUnfinished(dataDir: string): void {
+  for (const name of readdirSync(dataDir)) {
+    if (UNFINISHED.test(name)) rmSync(join(dataDir, name), { recursive: true, force: true });
   }
 }
 

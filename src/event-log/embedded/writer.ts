@@ -34,6 +34,8 @@ export class LogWriter {
   private readonly scratch = Buffer.allocUnsafeSlow(2 * COMMITTED_AT_ONCE.bytes);
   private committing: Promise<void> | undefined;
   private noted: number;
+  /** The partitions of the last commit that was written, or was to be. */
+  private written: ReadonlySet<Partition> = new Set();
 
   constructor(private readonly writing: Writing) {
     this.queue = new AppendQueue(writing.bounds);
@@ -55,7 +57,7 @@ export class LogWriter {
   /** Settles every append. */
   async settled(): Promise<void> {
     await this.committing;
-    if (this.writing.records.isUnclean) await this.writing.records.undo();
+    if (this.writing.records.isUnclean) await this.undo();
   }
 
   private async commitAll(): Promise<void> {
@@ -75,10 +77,10 @@ export class LogWriter {
     this.committing = undefined;
   }
 
-  /** Returns the positions of each append. Throws the error for the callers. */
+  /** Returns the positions of each append. Throws the error for the callers; then nothing stays staged. */
   private async commit(appends: readonly Queued[]): Promise<Position[][]> {
-    const { records, clock, partitionFor } = this.writing;
     await this.undoFailed();
+    const { clock, partitionFor } = this.writing;
     const now = clock.now();
     const touched = new Set<Partition>();
     const stage = (entry: LogEntry) => {
@@ -86,41 +88,56 @@ export class LogWriter {
       touched.add(partition);
       return partition.stage(entry, now);
     };
-    const positions = appends.map(({ append }) => append.entries.map(stage));
+    try {
+      const positions = appends.map(({ append }) => append.entries.map(stage));
+      await this.write(touched);
+      return positions;
+    } catch (error) {
+      for (const partition of touched) partition.discard();
+      throw error;
+    }
+  }
+
+  private async write(touched: ReadonlySet<Partition>): Promise<void> {
+    const { records } = this.writing;
     const staged = [...touched].map((partition) => ({ number: partition.parts.number, records: partition.staged }));
     const { bytes, places } = encodeCommit(staged, records.seed, this.scratch);
+    this.written = touched;
     try {
       const start = await records.append(bytes);
       let at = 0;
       for (const partition of touched) at += partition.enter(start, places.slice(at));
     } catch (error) {
-      throw await this.refusal(error, touched);
+      throw await this.refusal(error);
     }
     records.accept(bytes.byteLength);
     for (const partition of touched) partition.accept();
-    return positions;
   }
 
   /** A part of an earlier commit must be gone before the next is written. */
   private async undoFailed(): Promise<void> {
-    const { records } = this.writing;
-    if (!records.isUnclean) return;
-    await records.undo().catch((cause: unknown) => {
+    if (!this.writing.records.isUnclean) return;
+    await this.undo().catch((cause: unknown) => {
       throw new ControlError('log_unavailable', 'the log cannot be written', {}, { cause });
     });
   }
 
   /** Removes what was written. If that fails too, the next start may find the commit. */
-  private async refusal(cause: unknown, touched: ReadonlySet<Partition>): Promise<ControlError> {
+  private async refusal(cause: unknown): Promise<ControlError> {
     try {
-      for (const partition of touched) partition.discard();
-      await this.writing.records.undo();
+      await this.undo();
     } catch {
       return new ControlError('outcome_unknown', 'the disk failed during a commit', {}, { cause });
     }
     const isFull = (cause as NodeJS.ErrnoException).code === 'ENOSPC';
     const reason = isFull ? 'the log has no space left' : 'the log cannot be written';
     return new ControlError('log_unavailable', reason, {}, { cause });
+  }
+
+  /** The places go first: a start takes one without its record for a loss, but a record without its place as it is. */
+  private async undo(): Promise<void> {
+    for (const partition of this.written) await partition.undo();
+    await this.writing.records.undo();
   }
 
   private async noteSometimes(): Promise<void> {

@@ -133,9 +133,11 @@ export function replaceDatabase(file: string, next: string): void {
   syncFolder(dirname(file));
 }
 
+const OTHER_LOG = 'it was made from another log';
+
 /**
  * What `use` makes of the database, or why the file must be replaced. Throws for what the operator must fix, such as a lock
- * or a full disk, and `StoreUnusable` if the log ends before the records that the read model has seen.
+ * or a full disk, and `StoreUnusable` if the log was lost, or ends before the records that the read model has seen.
  */
 export async function openUsable<Used>(
   { file, logId, head }: { file: string; logId: string; head?: (topic: Topic) => Promise<Offsets> },
@@ -147,6 +149,7 @@ export async function openUsable<Used>(
     db = openDatabase(file);
     const reason = unfit(db, logId);
     if (reason === undefined && head) await refuseLostRecords(db, file, head);
+    if (reason === OTHER_LOG && head) await refuseLostLog(db, file, head);
     if (reason === undefined) return use(db);
     db.close();
     return reason;
@@ -164,7 +167,7 @@ function unfit(db: DatabaseSync, logId: string): string | undefined {
   const meta = metaOf(db);
   if (meta.version !== FORMAT_VERSION) return 'another version of the program made it';
   if (!Number.isSafeInteger(meta.generation)) return 'it is damaged';
-  return meta.logId === logId ? undefined : 'it was made from another log';
+  return meta.logId === logId ? undefined : OTHER_LOG;
 }
 
 /** A larger file is not read through at the start: what is damaged in it shows when it is read. */
@@ -195,4 +198,15 @@ async function refuseLostRecords(
       );
     }
   }
+}
+
+/** A log without a record, beside a read model of another that had some, was made anew in the place of one that is gone. */
+async function refuseLostLog(db: DatabaseSync, file: string, head: (topic: Topic) => Promise<Offsets>): Promise<void> {
+  const isSome = (offsets: Offsets) => Object.values(offsets).some((next) => next > 0);
+  const progress = Object.entries(progressIn(db));
+  const ends = await Promise.all(progress.map(([topic]) => head(topic as Topic)));
+  if (!progress.some(([, reached]) => isSome(reached)) || ends.some(isSome)) return;
+  throw new StoreUnusable(
+    `the log is empty, and ${file} was made from another one that had records; restore a backup of the log, or move that file away to begin anew`,
+  );
 }
