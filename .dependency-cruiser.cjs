@@ -3,23 +3,26 @@ const layers = {
   contract: [],
   platform: ['contract'],
   model: ['contract'],
+  tlog: ['contract'],
   'event-log': ['model', 'platform', 'contract'],
   'read-model': ['event-log', 'model', 'platform', 'contract'],
+  'tree-store': ['tlog', 'platform', 'contract'],
   control: ['event-log', 'model', 'platform', 'contract'],
   progress: ['event-log', 'platform', 'contract'],
+  sealing: ['control', 'progress', 'tree-store', 'tlog', 'event-log', 'model', 'platform', 'contract'],
   shapes: ['model', 'platform', 'contract'],
   kinds: ['shapes', 'model', 'platform', 'contract'],
   // The read model says what became of a record when nobody is left who saw it indexed.
-  commands: ['kinds', 'control', 'progress', 'read-model', 'event-log', 'model', 'platform', 'contract'],
-  queries: ['control', 'read-model', 'model', 'platform', 'contract'],
+  commands: ['kinds', 'sealing', 'control', 'progress', 'read-model', 'event-log', 'model', 'platform', 'contract'],
+  queries: ['sealing', 'tree-store', 'tlog', 'control', 'read-model', 'model', 'platform', 'contract'],
   projections: ['control', 'progress', 'read-model', 'event-log', 'model', 'platform', 'contract'],
-  http: ['commands', 'queries', 'kinds', 'shapes', 'control', 'model', 'platform', 'contract'],
+  http: ['commands', 'queries', 'kinds', 'shapes', 'tlog', 'control', 'model', 'platform', 'contract'],
   client: ['contract'],
-  cli: ['client', 'contract'],
+  cli: ['client', 'tlog', 'contract'],
 };
 
 /** The adapters: only the composition root makes them. */
-const adapters = '^src/(event-log|read-model)/(embedded|kafka|elasticsearch)/';
+const adapters = '^src/(event-log|read-model|tree-store)/(embedded|kafka|elasticsearch)/';
 
 module.exports = {
   forbidden: [
@@ -60,25 +63,33 @@ module.exports = {
       name: 'adapters-apart',
       comment: 'An adapter of one store knows nothing of another.',
       severity: 'error',
-      from: { path: '^src/(event-log|read-model)/(embedded|kafka|elasticsearch)/' },
-      to: { path: '^src/(event-log|read-model)/(embedded|kafka|elasticsearch)/', pathNot: '^src/$1/$2/' },
+      from: { path: '^src/(event-log|read-model|tree-store)/(embedded|kafka|elasticsearch)/' },
+      to: { path: '^src/(event-log|read-model|tree-store)/(embedded|kafka|elasticsearch)/', pathNot: '^src/$1/$2/' },
     },
     {
       name: 'cli-starts-fast',
       comment: 'svc runs on its own: no framework, no store.',
       severity: 'error',
-      from: { path: '^src/(cli|client|contract)/' },
+      from: { path: '^src/(cli|client|contract)/', pathNot: '^src/client/nest\\.ts$' },
       to: { path: 'node_modules/(@nestjs|fastify|pino|rxjs|class-validator|ajv|kafkajs|@elastic)' },
+    },
+    {
+      name: 'client-without-dependencies',
+      comment: 'The package @control-service/client has no dependencies; only its entry for Nest imports Nest.',
+      severity: 'error',
+      from: { path: '^src/client/', pathNot: '^src/client/nest\\.ts$' },
+      to: { path: 'node_modules|^src/client/nest\\.ts$' },
     },
     {
       name: 'one-file-knows-sqlite',
       severity: 'error',
-      from: { path: '^src/', pathNot: '^src/(platform/sqlite|(event-log|read-model)/embedded/)' },
+      from: { path: '^src/', pathNot: '^src/(platform/sqlite|(event-log|read-model|tree-store)/embedded/)' },
       to: { path: '^node:sqlite$' },
     },
   ],
   options: {
     doNotFollow: { path: 'node_modules' },
+    exclude: { path: '^src/client/dist/' },
     tsPreCompilationDeps: true,
     tsConfig: { fileName: 'tsconfig.json' },
   },

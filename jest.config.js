@@ -28,8 +28,10 @@ const ON_BOTH_STORES = [
   'access',
   'access-reports',
   'audit-access',
+  'audit-stats',
   'authorization-matrix',
   'bulk',
+  'bulk-whole',
   'denied',
   'domains',
   'errors',
@@ -41,6 +43,8 @@ const ON_BOTH_STORES = [
   'groups',
   'idempotency',
   'idempotency-publishers',
+  'ingest',
+  'ingest-mapping',
   'invitation-accept',
   'invitation-mail',
   'invitations',
@@ -54,8 +58,10 @@ const ON_BOTH_STORES = [
   'list-received',
   'numbers',
   'org',
+  'otlp',
   'policies',
   'principals-documented',
+  'proofs',
   'publish',
   'publish-faults',
   'publisher',
@@ -67,13 +73,15 @@ const ON_BOTH_STORES = [
   'revoked',
   'security-events',
   'service-accounts',
+  'spellings',
+  'tlog',
   'user-keys',
   'users',
   'whoami',
 ];
 
 /** The main commands of `svc`, too. */
-const CLI_ON_BOTH_STORES = ['transcripts', 'walk-through'];
+const CLI_ON_BOTH_STORES = ['transcripts', 'verify', 'walk-through'];
 
 const containers = {
   globalSetup: '<rootDir>/test/cluster/setup.ts',

@@ -7,7 +7,7 @@
  */
 import assert from 'node:assert/strict';
 import { type ChildProcess, spawn } from 'node:child_process';
-import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 
@@ -29,6 +29,7 @@ const environment: Record<string, string | undefined> = {
   CONTROL_PORT: '0',
   CONTROL_ROOT_KEY: '',
   SVC_CONFIG_DIR: join(folder, 'svc'),
+  SVC_STATE_DIR: join(folder, 'state'),
 };
 for (const name of ['SVC_PROFILE', 'SVC_ORG', 'SVC_TOKEN', 'SVC_ENDPOINT', 'SVC_AUDIT_ENDPOINT'])
   delete environment[name];
@@ -136,6 +137,26 @@ async function show(url: string, rootKey: string): Promise<void> {
   say('6. The service keeps a record of its own changes, too');
   const own = await svc(['audit', 'list', '--context', 'svc']);
   assert.equal(own.trim().split('\n').length, 7);
+
+  say(
+    '7. The history is provable: who has an export, its proof and an earlier checkpoint needs not trust the operator',
+  );
+  await prove();
+}
+
+/** Publish, export, verify, change one byte, and the line is named. */
+async function prove(): Promise<void> {
+  await svc(['audit', 'publish', '--resource-name', 'web', '--action-type', 'restart'], { shown: false });
+  const exported = join(folder, 'acme.ndjson');
+  await svc(['audit', 'export', '--file', exported, '--proof']);
+  await svc(['audit', 'verify', exported]);
+  const bytes = readFileSync(exported);
+  const middle = Math.floor(bytes.length / 2);
+  const line = bytes.subarray(0, middle).toString('latin1').split('\n').length;
+  bytes[middle] = (bytes[middle] ?? 0) ^ 1;
+  writeFileSync(exported, bytes);
+  process.stdout.write(`$ # one bit of line ${line} is changed\n`);
+  await svc(['audit', 'verify', exported], { code: 1 });
 }
 
 /** An async publish is recorded when it is answered, and found a moment later. */

@@ -1,13 +1,14 @@
 /**
- * Bundles the service into a few files beside the compiled modules: a start then reads 10 files and not 2,300. `svc` stays
- * as it was compiled, because each of its verbs needs only a few modules.
+ * Bundles the service into a few files beside the compiled modules: a start then reads 10 files and not 2,300. `svc` is
+ * bundled too, in as many files as it has commands, each of which reads only what it needs.
  *
- *     node scripts/bundle.ts FOLDER    the folder that `compile` filled
+ *     node scripts/bundle.ts FOLDER               the folder that `compile` filled
+ *     node scripts/bundle.ts --commands FOLDER    also `control-service`, into FOLDER/bin: it then runs without any package
  */
-import { copyFileSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { chmodSync, copyFileSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { isBuiltin } from 'node:module';
 import { join, relative } from 'node:path';
-import { build, type Plugin } from 'esbuild';
+import { type BuildOptions, build, type Plugin } from 'esbuild';
 
 /** Packages that Nest loads only for what this service does not use; they are not installed. */
 const ABSENT = [
@@ -62,28 +63,48 @@ function ownPlaces(folder: string): Plugin {
   };
 }
 
+const optionsFor = (folder: string): BuildOptions => ({
+  absWorkingDir: folder,
+  bundle: true,
+  splitting: true,
+  format: 'esm',
+  platform: 'node',
+  target: 'node24',
+  // Nest and the shapes go by the names of classes.
+  keepNames: true,
+  // For the profiler, beside the bundle. Node does not read them: with them, the first stack trace would take 85 MB for good.
+  sourcemap: 'external',
+  sourcesContent: false,
+  external: ABSENT.flatMap((name) => [name, `${name}/*`]),
+  banner: { js: REQUIRE },
+  plugins: [nodeParts, ownPlaces(folder)],
+  logLevel: 'error',
+});
+
 /** `main.js` becomes the program that starts the bundle. */
 export async function bundle(folder: string): Promise<void> {
   await build({
-    absWorkingDir: folder,
+    ...optionsFor(folder),
     entryPoints: ['main.js'],
     outdir: 'bundle',
-    bundle: true,
-    splitting: true,
-    format: 'esm',
-    platform: 'node',
-    target: 'node24',
-    // Nest and the shapes go by the names of classes.
-    keepNames: true,
-    sourcemap: 'linked',
-    sourcesContent: false,
-    external: ABSENT.flatMap((name) => [name, `${name}/*`]),
-    banner: { js: REQUIRE },
-    plugins: [nodeParts, ownPlaces(folder)],
-    logLevel: 'error',
   });
+  await bundleSvc(folder);
   copyFileSync(join(import.meta.dirname, 'starter.js'), join(folder, 'main.js'));
   removeMaps(folder);
+}
+
+/** `cli/main.js` becomes the program, and `svc` has its parts. It runs without any package, on every Node that is maintained. */
+async function bundleSvc(folder: string): Promise<void> {
+  await build({
+    ...optionsFor(folder),
+    entryPoints: { 'cli/main': 'cli/main.js' },
+    outdir: '.',
+    allowOverwrite: true,
+    chunkNames: 'svc/[name]-[hash]',
+    target: 'node20',
+    keepNames: false,
+    sourcemap: false,
+  });
 }
 
 /** Those of single modules, which those of the bundle contain. */
@@ -96,5 +117,20 @@ function removeMaps(folder: string): void {
   }
 }
 
-const [, script, folder] = process.argv;
-if (script === import.meta.filename && folder !== undefined) await bundle(folder);
+/** In a folder as deep as its own, so that `../main.js` is the service for it too. */
+async function bundleCommands(folder: string): Promise<void> {
+  const options = optionsFor(folder);
+  await build({
+    ...options,
+    entryPoints: { 'control-service': 'operator/main.js' },
+    outdir: 'bin',
+    external: [...(options.external ?? []), '../main.js'],
+  });
+  chmodSync(join(folder, 'bin/control-service.js'), 0o755);
+}
+
+const [, script, ...args] = process.argv;
+const folder = args.at(-1);
+if (script === import.meta.filename && folder !== undefined) {
+  await (args[0] === '--commands' ? bundleCommands(folder) : bundle(folder));
+}

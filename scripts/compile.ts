@@ -38,5 +38,6 @@ function run(name: string, args: readonly string[]): void {
 
 export function sources(): string[] {
   const entries = readdirSync(SOURCE, { recursive: true, withFileTypes: true });
-  return entries.filter((entry) => entry.isFile()).map((entry) => join(entry.parentPath, entry.name));
+  const files = entries.filter((entry) => entry.isFile()).map((entry) => join(entry.parentPath, entry.name));
+  return files.filter((file) => !file.startsWith(join(SOURCE, 'client/dist/')));
 }

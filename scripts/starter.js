@@ -6,6 +6,4 @@ import { fileURLToPath } from 'node:url';
 process.umask(0o077);
 // The first start leaves the compiled code here for the next ones. Where the folder cannot be written, nothing is kept.
 enableCompileCache(fileURLToPath(new URL('../.compile-cache', import.meta.url)));
-// Stack traces name the sources.
-process.setSourceMapsEnabled(true);
 await import('./bundle/main.js');

@@ -1,12 +1,16 @@
 import 'reflect-metadata';
 import { pino } from 'pino';
+import { collectDefaultMetrics } from 'prom-client';
 import { rootKeyFile } from './composition/kept-secrets.js';
 import { type Service, startService } from './composition/service.js';
 import { CorruptRecord, PositionOutOfRange, UnreadableRecord } from './event-log/event-log.js';
 import { type Config, ConfigError, readConfig } from './platform/config/config.js';
 import { StoreUnusable } from './platform/store-unusable.js';
 
-/** The process ends this long after it was asked to, whatever is still under way. */
+/** How often the delay of the event loop is measured: each time costs a little of an idle process. */
+const LOOP_SAMPLE_MS = 20;
+
+/** The process ends this long after its drain time, whatever is still under way. */
 const STOP_MS = 8_000;
 
 async function main(): Promise<void> {
@@ -17,7 +21,7 @@ async function main(): Promise<void> {
   let service: Service | undefined;
   const stop = (signal: string) => {
     logger.info({ signal }, 'stopping');
-    setTimeout(() => process.exit(1), STOP_MS).unref();
+    setTimeout(() => process.exit(1), config.drainMs + STOP_MS).unref();
     // Before the service is up nothing was acknowledged, and nothing has to be waited for.
     Promise.resolve(service?.stop()).then(
       () => process.exit(0),
@@ -26,6 +30,8 @@ async function main(): Promise<void> {
   };
   process.once('SIGTERM', stop);
   process.once('SIGINT', stop);
+  // Memory, CPU, file descriptors, garbage collection and the delay of the event loop.
+  collectDefaultMetrics({ eventLoopMonitoringPrecision: LOOP_SAMPLE_MS });
   service = await startService(config, logger);
   logger.info({ url: service.url }, 'listening');
   if (service.isNew) process.stderr.write(welcome(service.url, config));

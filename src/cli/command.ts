@@ -2,12 +2,21 @@ import { type BaseContext, Command, type CommandClass, Option } from 'clipanion'
 import type { ApiClient } from '../client/api-client.js';
 import { ApiError, ClientError, Interrupted } from '../client/errors.js';
 import { choice } from './args/choice.js';
+import { timeSpan } from './args/moments.js';
 import { CliError, EXIT, exitCodeOf, hintsOf, UsageError } from './output/failures.js';
 import type { Settings } from './profile/settings.js';
 import type { Terminal } from './terminal.js';
 
 const FORMATS = ['text', 'json', 'yaml', 'json-slim', 'yaml-slim', 'tf', 'crd', 'names'] as const;
-export type Format = (typeof FORMATS)[number];
+/** What audit events have besides: the formats of other systems. */
+const EVENT_FORMATS = [...FORMATS, 'csv', 'cloudevents', 'ocsf', 'cef'] as const;
+export type Format = (typeof EVENT_FORMATS)[number];
+
+const OUTPUT = '-o,--output';
+const OUTPUT_HELP = { what: 'output format', without: 'default text' };
+
+/** `--output` of a command that shows audit events. */
+export const eventOutput = (): Format | undefined => choice(OUTPUT, EVENT_FORMATS, OUTPUT_HELP);
 
 const TIME_STYLES = ['iso', 'local', 'age'] as const;
 export type TimeStyle = (typeof TIME_STYLES)[number];
@@ -22,6 +31,9 @@ export interface SvcContext extends BaseContext {
 
 export type Commands = readonly CommandClass<SvcContext>[];
 
+/** Commands by the word after their family's name, each loaded from its module: a start pays for the one that is run. */
+export type Loads = Readonly<Record<string, () => Promise<CommandClass<SvcContext>>>>;
+
 /** The formats that data has no form in, and what to call that data. */
 export interface Unavailable {
   readonly formats: readonly Format[];
@@ -33,15 +45,19 @@ export const undeclared = (subject: string): Unavailable => ({ formats: ['tf', '
 
 /** Data that has only these forms. */
 export const onlyIn = (formats: readonly Format[], subject: string): Unavailable => ({
-  formats: FORMATS.filter((format) => !formats.includes(format)),
+  formats: EVENT_FORMATS.filter((format) => !formats.includes(format)),
   subject,
 });
 
-/** What every command has: an output format and colour. */
+/** What every command has: an output format, colour, and how much it says and asks. */
 export abstract class SvcCommand extends Command<SvcContext> {
-  output = choice('-o,--output', FORMATS, { what: 'output format', without: 'default text' });
+  output: Format | undefined = choice(OUTPUT, FORMATS, OUTPUT_HELP);
   // The runner has applied it to the terminal before any command runs, so that its own messages obey too.
   color = Option.Boolean('--color', { description: 'use colours, also in a pipe; default: on a terminal only' });
+  quiet = Option.Boolean('-q,--quiet', false, { description: 'leave out remarks and progress; errors are shown' });
+  yes = Option.Boolean('-y,--yes', false, {
+    description: 'do not ask before deleting; without a terminal svc never asks',
+  });
 
   protected readonly unavailable: Unavailable = { formats: [], subject: '' };
 
@@ -55,6 +71,16 @@ export abstract class SvcCommand extends Command<SvcContext> {
     const { formats, subject } = this.unavailable;
     if (formats.includes(format)) throw new UsageError(`--output ${format} is not available for ${subject}`);
     return format;
+  }
+
+  /**
+   * Asks before something is deleted, and throws if the person at the terminal does not agree. Asks nothing with `--yes`, and
+   * nothing if nobody can answer: scripts go on working.
+   */
+  protected async confirm(question: string): Promise<void> {
+    const { terminal, context, yes } = this;
+    if (yes || !terminal.isInteractive || (await terminal.confirm(question, context.signal))) return;
+    throw new CliError('not confirmed: nothing was changed', EXIT.failure, ['answer y, or give --yes']);
   }
 }
 
@@ -72,6 +98,9 @@ export abstract class ApiCommand extends SvcCommand {
   endpoint = Option.String('--endpoint', {
     description: 'API address; default: SVC_ENDPOINT, else that of the profile',
   });
+  timeout = Option.String('--timeout', {
+    description: 'longest time for one call, retries included, such as 30s or 2m; default: none',
+  });
   insecure = Option.Boolean('-k,--insecure', false, { description: 'ignore TLS errors' });
   verbose = Option.Boolean('-v,--verbose', false, { description: 'log progress to stderr' });
   debug = Option.Boolean('-d,--debug', false, { description: 'log all HTTP traffic to stderr, keys masked' });
@@ -84,7 +113,7 @@ export abstract class ApiCommand extends SvcCommand {
 
   async execute(): Promise<number> {
     // A wrong option is reported before anything is sent.
-    void [this.format, this.limit];
+    void [this.format, this.limit, this.timeoutMs];
     try {
       return (await this.run()) ?? EXIT.ok;
     } finally {
@@ -103,6 +132,11 @@ export abstract class ApiCommand extends SvcCommand {
     return count < 1 ? Number.POSITIVE_INFINITY : count;
   }
 
+  /** `--timeout` in milliseconds. */
+  get timeoutMs(): number | undefined {
+    return this.timeout === undefined ? undefined : timeSpan('--timeout', this.timeout);
+  }
+
   protected async settings(): Promise<Settings> {
     if (this.#settings) return this.#settings;
     const [{ resolveSettings }, { ProfileStore }] = await Promise.all([
@@ -116,6 +150,11 @@ export abstract class ApiCommand extends SvcCommand {
     return this.#settings;
   }
 
+  /** Ends the calls of the client. */
+  protected get signal(): AbortSignal {
+    return this.context.signal;
+  }
+
   /** The client, for a call without a key; see `authorized` for all others. */
   protected async client(): Promise<ApiClient> {
     if (this.#client) return this.#client;
@@ -124,10 +163,11 @@ export abstract class ApiCommand extends SvcCommand {
       import('../client/api-client.js'),
       import('./output/trace.js'),
     ]);
-    const { insecure, verbose } = this;
-    const { terminal, signal } = this.context;
+    const { insecure, verbose, timeoutMs, signal } = this;
+    const { terminal } = this.context;
     if (verbose) terminal.note(`profile ${settings.profile ?? '(none)'}, org ${settings.org ?? '(none)'}`);
-    this.#client = new ApiClient({ ...settings, insecure, signal, observer: tracer(terminal, this) });
+    const observer = tracer(terminal, this);
+    this.#client = new ApiClient({ ...settings, insecure, timeoutMs, signal, userAgent: 'svc', observer });
     return this.#client;
   }
 

@@ -1,8 +1,8 @@
-import { Cli } from 'clipanion';
+import { Cli, type Definition } from 'clipanion';
 import { ClientError, Interrupted } from '../client/errors.js';
 import { type Arguments, canonical, type GivenOption, readArguments } from './args/argv.js';
 import { didYouMean } from './args/suggest.js';
-import { checkUsage, familyWords, findCommand, LEADING, refuseUnknown, specsOf } from './args/usage.js';
+import { checkUsage, familyWords, findCommand, LEADING, leafOf, refuseUnknown, shapeOf } from './args/usage.js';
 import type { Commands, SvcContext } from './command.js';
 import { FAMILIES, type Family } from './commands/families.js';
 import { EXIT, exitCodeOf, hintsOf, UsageError } from './output/failures.js';
@@ -61,31 +61,38 @@ export async function run(argv: readonly string[], surroundings: Surroundings): 
 async function dispatch(argv: readonly string[], surroundings: Surroundings): Promise<number> {
   const { terminal, families } = surroundings;
   const leading = readArguments(argv, LEADING);
-  applyColor(leading.options, terminal);
+  applyToTerminal(leading.options, terminal);
   const helpWord = leading.words[0] === 'help';
   const [familyName] = helpWord ? leading.words.slice(1) : leading.words;
   if (familyName === undefined) return withoutCommand(leading, surroundings);
   const family = families.get(familyName);
   if (!family) throw unknownCommand(familyName, [...families.keys(), 'help'], 'svc --help');
-  const commands = await family.load();
-  const cli = Cli.from<SvcContext>([...commands], { binaryName: 'svc', enableColors: false });
   const words = helpWord ? without(argv, 'help') : argv;
-  const command = findCommand(commands, familyWords(words, specsOf(cli.definitions())));
-  const path = command?.paths?.[0] ?? [];
-  const definition = cli.definitions().find((one) => one.path === `svc ${path.join(' ')}`);
-  // By the command's own options: another of the family may take `-f` in another way.
-  const given = readArguments(words, specsOf(definition ? [definition] : cli.definitions()));
-  applyColor(given.options, terminal);
+  const commands = await family.load(leafOf(words));
+  const options = commands.flatMap((one) => shapeOf(one).options);
+  const command = findCommand(commands, familyWords(words, options));
   if (!command) {
+    const given = readArguments(words, options);
+    applyToTerminal(given.options, terminal);
     const [, leaf] = given.words;
     if (leaf !== undefined) throw unknownCommand(leaf, leaves(commands), `svc ${familyName} --help`);
-    return (await loadHelp(terminal)).showFamily(familyName, family.summary, cli.definitions());
+    return (await loadHelp(terminal)).showFamily(familyName, family.summary, definitionsOf(commands));
   }
-  if (!definition) throw new Error(`svc ${path.join(' ')} has no usage`);
-  if (helpWord || isOn(given.options, '--help')) return (await loadHelp(terminal)).showCommand(definition);
-  checkUsage(definition, given);
-  return cli.process(canonical(given, path), surroundings).validateAndExecute();
+  // By the command's own options: another of the family may take `-f` in another way.
+  const shape = shapeOf(command);
+  const given = readArguments(words, shape.options);
+  applyToTerminal(given.options, terminal);
+  if (helpWord || isOn(given.options, '--help')) {
+    const [definition] = definitionsOf([command]);
+    if (definition) return (await loadHelp(terminal)).showCommand(definition);
+  }
+  const path = command.paths?.[0] ?? [];
+  checkUsage(path, shape, given);
+  return Cli.from<SvcContext>(command).process(canonical(given, path), surroundings).validateAndExecute();
 }
+
+const definitionsOf = (commands: Commands): Definition[] =>
+  Cli.from<SvcContext>([...commands], { binaryName: 'svc', enableColors: false }).definitions();
 
 /** `svc`, `svc --help`, `svc --version`. */
 async function withoutCommand(given: Arguments, { terminal, version, families }: Surroundings): Promise<number> {
@@ -112,14 +119,17 @@ async function loadHelp(terminal: Terminal): Promise<Help> {
   return new Help(terminal);
 }
 
-function applyColor(options: readonly GivenOption[], terminal: Terminal): void {
-  const last = options.findLast(({ name, known }) => known && name === '--color');
-  if (last) terminal.setColor(last.value === true);
+/** The options that the messages of the runner itself obey, too. */
+function applyToTerminal(options: readonly GivenOption[], terminal: Terminal): void {
+  const last = (wanted: string) => options.findLast(({ name, known }) => known && name === wanted);
+  const color = last('--color');
+  if (color) terminal.setColor(color.value === true);
+  if (last('--quiet')) terminal.setQuiet(last('--quiet')?.value === true);
 }
 
 const ignore = (): void => {};
 
-const asksForDebug = (word: string): boolean => word === '--debug' || /^-[kv]*d[kv]*$/.test(word);
+const asksForDebug = (word: string): boolean => word === '--debug' || /^-[kvqy]*d[kvqy]*$/.test(word);
 
 const isOn = (options: readonly GivenOption[], name: string): boolean =>
   options.some((option) => option.name === name && option.value === true);

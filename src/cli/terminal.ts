@@ -1,12 +1,19 @@
 import type { ReadStream, WriteStream } from 'node:tty';
-import { Interrupted } from '../client/errors.js';
 import { escapeLine, escapeLines, Masker } from './output/escape.js';
 import { CliError, EXIT, UsageError } from './output/failures.js';
 
-const STYLES = { bold: [1, 22], dim: [2, 22], red: [31, 39], green: [32, 39], yellow: [33, 39] } as const;
+const STYLES = {
+  bold: [1, 22],
+  dim: [2, 22],
+  red: [31, 39],
+  green: [32, 39],
+  yellow: [33, 39],
+  inverse: [7, 27],
+} as const;
 export type Style = keyof typeof STYLES;
 
 const DEFAULT_WIDTH = 80;
+const DEFAULT_HEIGHT = 24;
 const LONGEST_SECRET = 64 * 1024;
 /** The reader of a pipe is gone: not an error of ours. */
 const CLOSED = new Set(['EPIPE', 'ERR_STREAM_DESTROYED', 'ECONNRESET', 'EOF']);
@@ -26,6 +33,7 @@ export class Terminal {
   readonly #streams: Streams;
   readonly #env: NodeJS.ProcessEnv;
   #color: boolean | undefined;
+  #quiet = false;
   #closed = false;
   #fault: NodeJS.ErrnoException | undefined;
   #progressShown = false;
@@ -53,6 +61,11 @@ export class Terminal {
     return this.#streams.stderr.isTTY === true;
   }
 
+  /** Whether somebody is there to answer a question. */
+  get isInteractive(): boolean {
+    return this.stdin.isTTY === true && this.errorIsTTY;
+  }
+
   /** Nobody reads standard output any more: a command that only shows data may stop. */
   get outputClosed(): boolean {
     return this.#closed;
@@ -62,9 +75,24 @@ export class Terminal {
     return this.#streams.stdout.columns || DEFAULT_WIDTH;
   }
 
+  get height(): number {
+    return this.#streams.stdout.rows || DEFAULT_HEIGHT;
+  }
+
+  /** Calls the listener when the terminal gets another size, until the function that is returned is called. */
+  onResize(listener: () => void): () => void {
+    this.#streams.stdout.on('resize', listener);
+    return () => this.#streams.stdout.off('resize', listener);
+  }
+
   /** An explicit `--color` or `--no-color`; without one, the streams and `NO_COLOR` decide. */
   setColor(explicit: boolean | undefined): void {
     this.#color = explicit;
+  }
+
+  /** Whether remarks and progress are left out. */
+  setQuiet(quiet: boolean): void {
+    this.#quiet = quiet;
   }
 
   paint(style: Style, text: string, stream: 'stdout' | 'stderr' = 'stdout'): string {
@@ -88,10 +116,22 @@ export class Terminal {
     if (this.#fault) throw outputFailure(this.#fault);
   }
 
-  /** A remark on standard error; control characters but line feeds are escaped, secrets masked. */
+  /** A remark on standard error, unless `--quiet`; control characters but line feeds are escaped, secrets masked. */
   note(text: string): void {
+    if (!this.#quiet) this.trace(text);
+  }
+
+  /** As a remark, but shown in any case: it was asked for. */
+  trace(text: string): void {
     this.clearProgress();
     this.#streams.stderr.write(`${escapeLines(this.masker.mask(text))}\n`);
+  }
+
+  /** `warning: ...` on standard error, also with `--quiet`. */
+  warn(message: string): void {
+    this.clearProgress();
+    const text = escapeLine(this.masker.mask(message));
+    this.#streams.stderr.write(`${this.paint('yellow', 'warning:', 'stderr')} ${text}\n`);
   }
 
   /** `error: ...` on standard error, and what to do about it. */
@@ -102,9 +142,9 @@ export class Terminal {
     this.#streams.stderr.write(`${lines.join('\n')}\n`);
   }
 
-  /** Shows a line that replaces itself; only if standard error is a terminal. */
+  /** Shows a line that replaces itself; only if standard error is a terminal that can, and not with `--quiet`. */
   progress(text: string): void {
-    if (!this.errorIsTTY) return;
+    if (!this.errorIsTTY || this.#isDumb || this.#quiet) return;
     this.#streams.stderr.write(`\r\u001b[K${escapeLine(text)}`);
     this.#progressShown = true;
   }
@@ -113,6 +153,14 @@ export class Terminal {
     if (!this.#progressShown) return;
     this.#streams.stderr.write('\r\u001b[K');
     this.#progressShown = false;
+  }
+
+  /** Asks a question on standard error; only `y` and `yes` mean yes. */
+  async confirm(question: string, signal: AbortSignal): Promise<boolean> {
+    this.clearProgress();
+    const { askLine } = await import('./prompt.js');
+    const answer = await askLine(this.#streams, `${escapeLine(question)} [y/N] `, signal);
+    return /^y(es)?$/i.test(answer.trim());
   }
 
   /** Reads one secret: from a terminal without echo, else the one line that standard input holds. */
@@ -135,26 +183,17 @@ export class Terminal {
   }
 
   async #readHidden(prompt: string): Promise<string> {
-    // Echo goes off before the prompt invites anyone to type.
-    this.stdin.setRawMode(true).setEncoding('utf8');
-    this.#streams.stderr.write(prompt);
-    try {
-      let text = '';
-      for await (const chunk of this.stdin) {
-        const { value, ended } = typeKeys(text, chunk as string);
-        text = value;
-        if (ended) break;
-      }
-      return text.trim();
-    } finally {
-      this.stdin.setRawMode(false);
-      this.#streams.stderr.write('\n');
-    }
+    const { askHidden } = await import('./prompt.js');
+    return (await askHidden(this.#streams, prompt)).trim();
+  }
+
+  get #isDumb(): boolean {
+    return this.#env.TERM === 'dumb';
   }
 
   #paints(stream: 'stdout' | 'stderr'): boolean {
     if (this.#color !== undefined) return this.#color;
-    return this.#streams[stream].isTTY === true && !this.#env.NO_COLOR && this.#env.TERM !== 'dumb';
+    return this.#streams[stream].isTTY === true && !this.#env.NO_COLOR && !this.#isDumb;
   }
 }
 
@@ -167,19 +206,6 @@ function drained(stream: WriteStream): Promise<void> {
     };
     for (const event of ['drain', 'close', 'error']) stream.on(event, done);
   });
-}
-
-/** What a line editor does with typed keys, as far as a secret needs it. */
-function typeKeys(before: string, keys: string): { value: string; ended: boolean } {
-  let value = before;
-  for (const key of keys) {
-    if (key === '\r' || key === '\n' || key === '\u0004') return { value, ended: true };
-    if (key === '\u0003') throw new Interrupted();
-    if (key === '\u007f' || key === '\b') value = value.slice(0, -1);
-    else if (key === '\u0015') value = '';
-    else value += key;
-  }
-  return { value, ended: false };
 }
 
 const outputFailure = (cause: NodeJS.ErrnoException): CliError =>

@@ -1,8 +1,8 @@
 import type { IncomingMessage } from 'node:http';
 import { setTimeout as sleep } from 'node:timers/promises';
+import { isJson } from '../contract/json-text.js';
 import { ApiError, ClientError, ConnectionError, type ConnectionFault, type ErrorBody, Interrupted } from './errors.js';
 import { type Connections, type Exchange, openConnections, type RawAnswer, readAnswer } from './http.js';
-import { isJson } from './json-text.js';
 
 /**
  * Whether a failed call is sent again: `never`; `safe`, for a call that changes nothing, carries an idempotency key, or
@@ -16,7 +16,7 @@ export interface ApiCall {
   path: string;
   /** Which of the two addresses the path belongs to. */
   on: 'api' | 'audit';
-  body?: string;
+  body?: string | Uint8Array;
   /** How long the connection may be idle. */
   idleMs?: number;
   contentType?: string;
@@ -34,6 +34,9 @@ export interface ClientOptions {
   insecure: boolean;
   /** Aborting it ends all calls with `Interrupted`. */
   signal: AbortSignal;
+  /** The longest time of one call, its retries and the waits between them included; without it there is no such limit. */
+  timeoutMs?: number | undefined;
+  userAgent?: string;
   observer?: Observer;
 }
 
@@ -89,32 +92,59 @@ export class ApiClient {
 
   /** Returns the body of a 2xx response as text, checked to be JSON: parsing would alter large numbers. Empty for a 204. */
   async call(call: ApiCall): Promise<string> {
+    return (await this.send(call)).text;
+  }
+
+  /** Like `call`, with the status. */
+  async send(call: ApiCall): Promise<RawAnswer> {
+    const { signal, observer } = this.#options;
+    const { late, ended } = this.#deadline();
     for (let attempt = 0; ; attempt++) {
       try {
-        return await this.#once(call);
+        return await this.#once(call, ended);
       } catch (error) {
-        if (this.#options.signal.aborted) throw new Interrupted();
+        if (signal.aborted) throw new Interrupted();
+        if (late?.aborted) throw this.#late(call, error);
         const wait = waitBeforeRetry(call.retry, error, attempt);
         if (wait === undefined) throw this.#explain(error, call.on);
-        this.#options.observer?.retry?.(error as Error, wait);
-        await this.pause(wait);
+        observer?.retry?.(error as Error, wait);
+        await sleep(wait, undefined, { signal: ended }).catch(() => {
+          throw signal.aborted ? new Interrupted() : this.#late(call, error);
+        });
       }
     }
+  }
+
+  /** `ended` aborts when the call has to end: because it is late, or interrupted. */
+  #deadline(): { late: AbortSignal | undefined; ended: AbortSignal } {
+    const { timeoutMs, signal } = this.#options;
+    if (timeoutMs === undefined) return { late: undefined, ended: signal };
+    const late = AbortSignal.timeout(timeoutMs);
+    return { late, ended: AbortSignal.any([signal, late]) };
+  }
+
+  /** The failure of a call that took too long; `last` is what its last attempt failed with. */
+  #late({ method, path, on }: ApiCall, last: unknown): ConnectionError {
+    const why = last instanceof ClientError ? `; at last: ${last.message}` : '';
+    const message = `${method} ${path.split('?')[0]} at ${this.#address(on)} took longer than ${this.#options.timeoutMs} ms${why}`;
+    return new ConnectionError(message, 'late', { cause: last });
   }
 
   /** Streams a 2xx response to `take`; errors of `take` after a broken connection are explained, too. */
   async download<Result>(call: ApiCall, take: (answer: IncomingMessage) => Promise<Result>): Promise<Result> {
     const { observer, signal } = this.#options;
     const exchange = this.#exchange(call);
+    const { late, ended } = this.#deadline();
     observer?.request?.(exchange);
     try {
-      const answer = await this.#connections.open(exchange, signal);
+      const answer = await this.#connections.open(exchange, ended);
       const { statusCode: status = 0, statusMessage: reason = '', headers } = answer;
       if (status < 200 || status > 299) throw toApiError(await readAnswer(answer));
       observer?.answer?.({ status, reason, headers, text: '' }, exchange);
       return await take(answer);
     } catch (error) {
-      throw signal.aborted ? new Interrupted() : this.#explain(error, call.on);
+      if (signal.aborted) throw new Interrupted();
+      throw late?.aborted ? this.#late(call, error) : this.#explain(error, call.on);
     }
   }
 
@@ -125,9 +155,9 @@ export class ApiClient {
     });
   }
 
-  async #once(call: ApiCall): Promise<string> {
+  async #once(call: ApiCall, signal: AbortSignal): Promise<RawAnswer> {
     const exchange = this.#exchange(call);
-    const { observer, signal } = this.#options;
+    const { observer } = this.#options;
     observer?.request?.(exchange);
     const begun = performance.now();
     const answer = await this.#connections.send(exchange, signal);
@@ -137,12 +167,13 @@ export class ApiClient {
       const message = `the answer of ${this.#address(call.on)} is not JSON (status ${answer.status})`;
       throw new ConnectionError(message, 'not-json');
     }
-    return answer.text;
+    return answer;
   }
 
   #exchange(call: ApiCall): Exchange {
-    const headers: Record<string, string> = { accept: 'application/json', 'user-agent': 'svc' };
-    if (this.#options.token) headers.authorization = `Bearer ${this.#options.token}`;
+    const { token, userAgent = 'control-service-client' } = this.#options;
+    const headers: Record<string, string> = { accept: 'application/json', 'user-agent': userAgent };
+    if (token) headers.authorization = `Bearer ${token}`;
     if (call.idempotencyKey !== undefined) headers['idempotency-key'] = call.idempotencyKey;
     if (call.ifMatch !== undefined) headers['if-match'] = call.ifMatch;
     if (call.body !== undefined) {

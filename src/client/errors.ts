@@ -23,6 +23,7 @@ export type ConnectionFault =
   | 'refused'
   | 'unreachable'
   | 'cut'
+  | 'late'
   | 'untrusted'
   | 'not-http'
   | 'not-json'
@@ -35,6 +36,35 @@ export class ConnectionError extends ClientError {
   constructor(
     message: string,
     readonly fault: ConnectionFault,
+    options?: ErrorOptions,
+  ) {
+    super(message, options);
+  }
+}
+
+/**
+ * Why the spool did not do what was asked: it has its `maxBytes`, the disk is full or fails, another process has the folder, the
+ * client is closed or has no spool, the event is larger than the service takes, the event or a setting is wrong, or a flush took
+ * too long.
+ */
+export type SpoolFault =
+  | 'full'
+  | 'disk-full'
+  | 'disk'
+  | 'locked'
+  | 'closed'
+  | 'none'
+  | 'too-large'
+  | 'invalid'
+  | 'late';
+
+/** Nothing was recorded; with the fault `late`, events wait in the spool. */
+export class SpoolError extends ClientError {
+  override readonly name = 'SpoolError';
+
+  constructor(
+    readonly fault: SpoolFault,
+    message: string,
     options?: ErrorOptions,
   ) {
     super(message, options);
@@ -66,11 +96,4 @@ export class ApiError extends ClientError {
 export function describe(body: ErrorBody): string {
   const origin = [body.code, body.id && `request ${body.id}`].filter(Boolean).join(', ');
   return origin ? `${body.message} (${origin})` : body.message;
-}
-
-/** One line for each field that `details.fields` names. */
-export function fieldLines(body: ErrorBody): string[] {
-  const fields = body.details?.fields;
-  if (!Array.isArray(fields)) return [];
-  return fields.map(({ pointer, reason }) => `${pointer || 'the body'}: ${reason}`);
 }

@@ -6,47 +6,34 @@ import { linkOf, type Page, readPage } from './pages.js';
 const LOOK_MS = { first: 500, most: 2_000, growth: 1.3 };
 const LONGEST_WAIT_MS = 60_000;
 
-export interface Following {
-  client: ApiClient;
-  /** The page after which to go on. */
-  from: Page;
-  /** Ends after so many events. */
-  limit: number;
-  /** Which of the events to show, asked once for each in their order; default all. */
-  wanted?(raw: string): boolean;
-  show(raws: readonly string[]): Promise<void>;
-  note(text: string): void;
-  /** Whether nobody wants more. */
-  stopped(): boolean;
-}
+/** Told when the service is out of reach, and when it is back. */
+export type Note = (text: string) => void;
 
 /**
- * Shows each wanted event after a page of the order received once, for ever. The position is the service's own cursor,
- * so it survives restarts of the service; it advances only after the events before it were shown.
+ * The pages of the order received from a position on, for ever, also empty ones. A position is the service's own cursor, so
+ * it survives restarts of the service. No event is missing and none comes twice.
  */
-export async function follow(following: Following): Promise<void> {
-  const { client, from, limit, wanted = () => true, show, note, stopped } = following;
-  let page = from;
-  let left = limit;
+export async function* pagesFrom(client: ApiClient, position: string, note: Note): AsyncGenerator<Page> {
   let wait = LOOK_MS.first;
-  while (left > 0 && !stopped()) {
-    if (linkOf(page, 'next') === undefined) await client.pause(wait);
-    page = await readPatiently(client, resumeOf(page), note);
-    const shown = page.items.filter(wanted).slice(0, left);
-    await show(shown);
-    left -= shown.length;
-    wait = shown.length > 0 ? LOOK_MS.first : Math.min(LOOK_MS.most, wait * LOOK_MS.growth);
+  for (let at = position; ; ) {
+    const page = await readPatiently(client, at, note);
+    yield page;
+    at = positionAfter(page);
+    if (linkOf(page, 'next') !== undefined) continue;
+    wait = page.items.length > 0 ? LOOK_MS.first : Math.min(LOOK_MS.most, wait * LOOK_MS.growth);
+    await client.pause(wait);
   }
 }
 
-function resumeOf(page: Page): string {
+/** Where a list in the order received goes on after a page. */
+export function positionAfter(page: Page): string {
   const resume = linkOf(page, 'resume');
   if (resume === undefined) throw new ClientError('the service sent no `resume` link: the list cannot be followed');
   return resume;
 }
 
 /** Waits for a service that is out of reach, as long as it takes. */
-async function readPatiently(client: ApiClient, at: string, note: Following['note']): Promise<Page> {
+async function readPatiently(client: ApiClient, at: string, note: Note): Promise<Page> {
   for (let attempt = 0; ; attempt++) {
     try {
       const page = await readPage(client, at, { retry: 'never' });

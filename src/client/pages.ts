@@ -1,6 +1,6 @@
-import { type ApiCall, type ApiClient, path, type Retry } from './api-client.js';
+import { elements, type Member, members } from '../contract/json-text.js';
+import { type ApiCall, type ApiClient, type Retry } from './api-client.js';
 import { ClientError } from './errors.js';
-import { elements, type Member, members } from './json-text.js';
 
 /** Large enough that a long list is few calls, small enough that a page of large items fits into memory. */
 export const PAGE_SIZE = 200;
@@ -49,25 +49,6 @@ export function linkOf({ envelope }: Page, rel: string): string | undefined {
 /** The links of an envelope. */
 export const linksOf = (raw: string | undefined): { rel?: unknown; href?: unknown }[] =>
   raw?.startsWith('[') ? (JSON.parse(raw) as { rel?: unknown; href?: unknown }[]) : [];
-
-/** What identifies the resource that events are about. */
-export interface EventResource {
-  resourceName?: string | undefined;
-  resourceId?: string | undefined;
-}
-
-/** The path of a list of events. A resource that is named alone has a list of its own; no path can carry `.` and `..`. */
-export function eventsPath(org: string, resource: EventResource, query: Query, limit: number): string {
-  const { resourceName: name, resourceId: id } = resource;
-  const rest: Query = { pageSize: String(Math.min(limit, PAGE_SIZE)), ...query };
-  if (isSegment(name)) {
-    return path`/audit/org/${org}/resource/name/${name}` + queryText({ ...rest, resourceId: id });
-  }
-  if (isSegment(id)) return path`/audit/org/${org}/resource/id/${id}` + queryText({ ...rest, resourceName: name });
-  return path`/audit/org/${org}` + queryText({ ...rest, resourceName: name, resourceId: id });
-}
-
-const isSegment = (text: string | undefined): text is string => text !== undefined && !['', '.', '..'].includes(text);
 
 export type Query = Readonly<Record<string, string | undefined>>;
 

@@ -5,7 +5,7 @@ import { Inject } from '@nestjs/common';
 import { Command, CommandHandler, type ICommandHandler } from '@nestjs/cqrs';
 import { ControlError } from '../contract/errors.js';
 import type { Caller } from '../control/fold.js';
-import { BACKUP, type Backup, type Snapshot } from '../event-log/event-log.js';
+import { BACKUP, BACKUP_FILE, type Backup, type Snapshot } from '../event-log/event-log.js';
 import { CONFIG, type Config } from '../platform/config/config.js';
 import { SecurityEvents } from './security-events.js';
 
@@ -38,7 +38,7 @@ export class TakeBackupHandler implements ICommandHandler<TakeBackup> {
     @Inject(CONFIG) { dataDir }: Config,
     private readonly security: SecurityEvents,
   ) {
-    this.file = join(dataDir, 'log.db.backup');
+    this.file = join(dataDir, BACKUP_FILE);
   }
 
   async execute({ by }: TakeBackup): Promise<TakenBackup> {
@@ -47,8 +47,6 @@ export class TakeBackupHandler implements ICommandHandler<TakeBackup> {
     if (this.busy) throw new ControlError('conflict', 'another backup is running; try again when it has ended');
     this.busy = true;
     try {
-      // A process that was killed may have left one.
-      removeFile(file);
       const snapshot = await log.snapshot(file);
       const sha256 = await sha256Of(file);
       const bytes = statSync(file).size;
@@ -62,7 +60,7 @@ export class TakeBackupHandler implements ICommandHandler<TakeBackup> {
 
   private discard(): void {
     this.busy = false;
-    removeFile(this.file);
+    rmSync(this.file, { force: true });
   }
 }
 
@@ -70,8 +68,4 @@ async function sha256Of(file: string): Promise<string> {
   const hash = createHash('sha256');
   for await (const chunk of createReadStream(file)) hash.update(chunk as Buffer);
   return hash.digest('hex');
-}
-
-function removeFile(file: string): void {
-  for (const suffix of ['', '-journal', '-wal', '-shm']) rmSync(file + suffix, { force: true });
 }

@@ -7,13 +7,16 @@ import { refuseOverQuota, refuseUsedKeys } from '../control/refusals.js';
 import type { CommandOutcome, ControlState } from '../control/state.js';
 import type { EventLog, Position } from '../event-log/event-log.js';
 import type { Authority } from '../model/authority.js';
-import type { ControlEvent, Read } from '../model/control-events.js';
+import type { ControlEvent, Deciding, Read } from '../model/control-events.js';
 import { ControlRefusal, tooMuchAtOnce } from '../model/refusal.js';
 import { type Clock, systemClock } from '../platform/clock.js';
+import { type Steps, Turns } from '../platform/turns.js';
 import { pause } from '../platform/waiting.js';
 
 /** How long a command tries again when other commands win. */
 const DECIDE_MS = 5_000;
+
+const REMEDY = 'name groups with fewer members and shorter queries, or make the change in several parts';
 
 export interface ControlCommand {
   /** The same for a retry of the same request: while the command is known, a retry returns the first outcome. */
@@ -27,7 +30,7 @@ export interface ControlCommand {
   /** What the caller's access rests on: judged again with every decision, and never recorded. */
   readonly authority?: Authority | undefined;
   /** Pure; called again on fresh state whenever another command got in between. Throws `ControlRefusal`. */
-  readonly decide: (read: Read) => ControlEvent[];
+  readonly decide: (read: Read) => ControlEvent[] | Deciding;
   /**
    * Judges a retry of a command that was applied before, whose response is returned again. Pure; throws `ControlRefusal`.
    * Absent: every caller who may send the request may see the response.
@@ -53,7 +56,7 @@ type Decision = Pick<ControlRecord, 'events' | 'expected'>;
  * key and permissions are part of what a decision rests on: no record is applied after the log has taken them away.
  *
  * Throws the decision's refusal, `unauthenticated` or `forbidden` if the caller has lost what the command needs,
- * `conflict` when others keep winning or the change is more than one record holds, `idempotency_conflict`,
+ * `conflict` when others keep winning or the change is more than one record holds, `idempotency_conflict`, `too_costly`,
  * `log_unavailable`, or `outcome_unknown`: then a retry with the same command id returns the outcome.
  */
 export class CommandRunner {
@@ -65,6 +68,8 @@ export class CommandRunner {
     private readonly state: ControlState,
     private readonly quotas: Quotas = USUAL_QUOTAS,
     clock: Clock = systemClock,
+    private readonly turns = new Turns(),
+    private readonly budgetMs?: number,
   ) {
     this.authorities = new AuthorityCheck(state, clock);
   }
@@ -84,11 +89,11 @@ export class CommandRunner {
   private async decideUntilApplied(command: ControlCommand): Promise<Applied> {
     this.state.expect(command.id);
     try {
-      const deadline = Date.now() + DECIDE_MS;
+      const deadline = performance.now() + DECIDE_MS;
       for (;;) {
         const applied = await this.attempt(command);
         if (applied) return applied;
-        if (Date.now() > deadline)
+        if (performance.now() > deadline)
           throw new ControlError('conflict', 'the resource kept changing while this change was decided; try again');
         await pause(Math.random() * 20);
       }
@@ -107,8 +112,11 @@ export class CommandRunner {
       this.judgeRetry(command, applied);
       return applied;
     }
-    const decision = this.decide(command);
+    const decision = await this.decide(command);
+    if (!decision) return undefined;
     if (decision instanceof ControlRefusal || decision.events.length === 0) return this.confirmed(command);
+    // Requests with the root key come unconfirmed, and an append to a log that does not respond waits for seconds.
+    if (!this.state.isFresh) await this.state.confirm();
     const { id, requestHash, at, by } = command;
     const record: ControlRecord = {
       commandId: id,
@@ -136,15 +144,20 @@ export class CommandRunner {
     }
   }
 
-  /**
-   * What holds for all commands is checked here, on the state that the decision saw. All in one turn: what is folded
-   * later must not count among the versions that the decision rests on.
-   */
-  private decide(command: ControlCommand): Decision | ControlRefusal {
-    const { read, expected } = trackedRead(this.state.fold);
+  /** Undefined when another command came first. */
+  private decide(command: ControlCommand): Promise<Decision | ControlRefusal | undefined> {
+    const job = { org: command.org, budgetMs: this.budgetMs, remedy: REMEDY };
+    return this.turns.run(job, this.deciding(command));
+  }
+
+  /** What holds for all commands is checked here, on the state that the decision saw. */
+  private *deciding(command: ControlCommand): Steps<Decision | ControlRefusal | undefined> {
+    const { read, expected, isCurrent } = trackedRead(this.state.fold);
     try {
       this.checkAuthority(command, read);
-      const events = command.decide(read);
+      const decided = command.decide(read);
+      const events = Array.isArray(decided) ? decided : yield* whileCurrent(decided, isCurrent);
+      if (!events) return undefined;
       refuseUsedKeys(this.state.fold, events);
       refuseOverQuota(this.state.fold, events, this.quotas);
       return { events, expected: expected(events) };
@@ -166,7 +179,8 @@ export class CommandRunner {
   private async confirmed(command: ControlCommand): Promise<Applied | undefined> {
     await this.state.confirm();
     if (this.state.knows(command.id)) return undefined;
-    const decision = this.decide(command);
+    const decision = await this.decide(command);
+    if (!decision) return undefined;
     if (decision instanceof ControlRefusal) throw errorOf(decision);
     return decision.events.length > 0 ? undefined : { events: [], ...this.state.last };
   }
@@ -180,6 +194,16 @@ export class CommandRunner {
       if (code === 'payload_too_large') throw tooLarge(record, error as ControlError);
       if (code !== 'outcome_unknown') throw error;
     }
+  }
+}
+
+/** Stops when the decision would not hold any more: what it reads from then on may not fit what it has read. */
+function* whileCurrent(deciding: Deciding, isCurrent: () => boolean): Steps<ControlEvent[] | undefined> {
+  for (;;) {
+    const step = deciding.next();
+    if (step.done) return step.value;
+    yield;
+    if (!isCurrent()) return undefined;
   }
 }
 

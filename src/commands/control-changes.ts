@@ -4,7 +4,7 @@ import { parseLink } from '../contract/links.js';
 import type { Caller } from '../control/fold.js';
 import { ControlState } from '../control/state.js';
 import type { Authority } from '../model/authority.js';
-import type { ControlEvent, Read } from '../model/control-events.js';
+import type { ControlEvent, Deciding, Read } from '../model/control-events.js';
 import { canonicalJson } from '../model/json.js';
 import type { Occasion } from '../model/resource.js';
 import { serviceAccountStream, userStream } from '../model/streams.js';
@@ -74,7 +74,7 @@ export class ControlChanges {
   /** Throws what `CommandRunner.run` throws. */
   async make(
     change: ChangeRequest,
-    decide: (read: Read, occasion: Occasion) => ControlEvent[],
+    decide: (read: Read, occasion: Occasion) => ControlEvent[] | Deciding,
     commandId = this.commandId(change),
     judgeRetry?: (read: Read, occasion: Occasion, events: readonly ControlEvent[]) => void,
   ): Promise<Change> {

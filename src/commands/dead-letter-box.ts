@@ -1,5 +1,5 @@
-import { type DeadLetter, deadRecordOf } from '../event-log/dead-letter.js';
-import type { EventLog, LogRecord, Position } from '../event-log/event-log.js';
+import { type DeadLetter, type DeadRecord, deadRecordOf, placeName } from '../event-log/dead-letter.js';
+import { type EventLog, type LogRecord, type Position, UnreadableRecord } from '../event-log/event-log.js';
 import { readRange } from '../event-log/read-range.js';
 import type { RootAction, SecurityAction, SecurityEvents } from './security-events.js';
 
@@ -24,11 +24,23 @@ export async function readLetters(log: EventLog): Promise<Letter[]> {
   const letters = new Map<string, Letter>();
   const replayed = new Set<string>();
   for await (const record of recordsOf(log)) {
-    const found = deadRecordOf(record);
+    const found = readDead(record);
     if (found.says === 'replayed') replayed.add(found.place);
     else if (!letters.has(found.place)) letters.set(found.place, letterOf(found, record));
   }
   return [...letters.values()].sort(byPosition).map((letter) => ({ ...letter, replayed: replayed.has(letter.place) }));
+}
+
+/** What somebody else appended to the topic is a letter of its own place. */
+function readDead(record: LogRecord): DeadRecord {
+  try {
+    return deadRecordOf(record);
+  } catch (error) {
+    if (!(error instanceof UnreadableRecord)) throw error;
+    const { topic, partition, offset, time, key, headers, value } = record;
+    const own = { topic, partition, offset, time, key, headers, bytes: value.byteLength, isOmitted: false };
+    return { says: 'dead', place: placeName(record), letter: { ...own, reason: error.message } };
+  }
 }
 
 function letterOf(found: { readonly place: string; readonly letter: DeadLetter }, record: LogRecord): Letter {

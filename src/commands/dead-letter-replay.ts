@@ -2,8 +2,10 @@ import { Inject } from '@nestjs/common';
 import { Command, CommandHandler, type ICommandHandler } from '@nestjs/cqrs';
 import { ControlError, type FieldFault, validationFailed } from '../contract/errors.js';
 import type { Caller } from '../control/fold.js';
+import { ControlState } from '../control/state.js';
 import { placeName, replayNote } from '../event-log/dead-letter.js';
 import { EVENT_LOG, type EventLog, type LogEntry, type Topic } from '../event-log/event-log.js';
+import { PLACEMENT } from '../model/placement.js';
 import { bytesOf, type Letter, lettersTouched, readLetters } from './dead-letter-box.js';
 import { SecurityEvents } from './security-events.js';
 
@@ -42,6 +44,10 @@ const AT_ONCE = { bytes: 4 * 1024 * 1024, letters: 100 };
 /** The only topic whose records are put aside. In any other, a record appended once more could mean something else. */
 const REPLAYABLE: Topic = 'audit';
 
+function isReplayable({ topic, isOmitted }: Letter): boolean {
+  return topic === REPLAYABLE && !isOmitted;
+}
+
 @CommandHandler(ReplayDeadLetters)
 export class ReplayDeadLettersHandler implements ICommandHandler<ReplayDeadLetters> {
   private busy = false;
@@ -49,6 +55,7 @@ export class ReplayDeadLettersHandler implements ICommandHandler<ReplayDeadLette
   constructor(
     @Inject(EVENT_LOG) private readonly log: EventLog,
     private readonly security: SecurityEvents,
+    private readonly state: ControlState,
   ) {}
 
   async execute({ replay, by }: ReplayDeadLetters): Promise<Replayed[]> {
@@ -68,11 +75,12 @@ export class ReplayDeadLettersHandler implements ICommandHandler<ReplayDeadLette
   /** The notes come after: a note without its record would hide a letter that is open. */
   private async append(letters: readonly Letter[], by: Caller): Promise<Replayed[]> {
     const values = await bytesOf(this.log, letters);
+    const among = this.state.read(PLACEMENT)?.partitions;
     const entries = letters.map((letter): LogEntry => {
       const { place, topic, key, headers } = letter;
       const value = values.get(letter);
       if (!value) throw new Error(`the dead letter of ${place} is not where it was`);
-      return { topic, key, headers, value };
+      return { topic, key, headers, value, ...(headers.hash !== undefined && { among }) };
     });
     await this.security.recordRoot(by, lettersTouched(this.security, 'replay-dead-letters', letters, values));
     const positions = await this.log.append(entries);
@@ -85,14 +93,17 @@ export class ReplayDeadLettersHandler implements ICommandHandler<ReplayDeadLette
 }
 
 function chosenOf(letters: readonly Letter[], { places, force = false }: Replay): Letter[] {
-  if (places === undefined) return letters.filter(({ replayed, topic }) => !replayed && topic === REPLAYABLE);
+  if (places === undefined) return letters.filter((letter) => !letter.replayed && isReplayable(letter));
   const byPlace = new Map(letters.map((letter) => [letter.place, letter]));
   const faults: FieldFault[] = [];
   const chosen = new Map<string, Letter>();
   for (const [index, place] of places.entries()) {
     const letter = byPlace.get(place);
-    if (letter?.topic === REPLAYABLE) chosen.set(place, letter);
-    else faults.push({ pointer: `/places/${index}`, reason: `is not the place of a dead letter of ${REPLAYABLE}` });
+    const pointer = `/places/${index}`;
+    if (letter && isReplayable(letter)) chosen.set(place, letter);
+    else if (letter?.isOmitted)
+      faults.push({ pointer, reason: 'is the place of a record that is too large for a letter' });
+    else faults.push({ pointer, reason: `is not the place of a dead letter of ${REPLAYABLE}` });
   }
   if (faults.length > 0) throw validationFailed(faults);
   const again = [...chosen.values()].filter(({ replayed }) => replayed).map(({ place }) => place);

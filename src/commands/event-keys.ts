@@ -27,14 +27,25 @@ const RECHECK_MS = 60 * 60 * 1_000;
 
 /**
  * The identifier derived from a publisher's Idempotency-Key. The publisher is the principal, so that a retry with
- * another of its keys gives the same.
+ * another of its keys gives the same. `at`: the place of the event, if a whole bulk has the key.
  */
 export function keyedEventId(
   { org, contextName, publisher }: Scope & Pick<Publication, 'publisher'>,
   key: string,
+  at?: number,
 ): string {
   if (publisher.link === undefined) throw new Error('only a principal of an organization publishes');
-  return keyedId('event', org, contextName, publisher.link, key);
+  const place = at === undefined ? [] : [String(at)];
+  return keyedId('event', org, contextName, publisher.link, key, ...place);
+}
+
+/** The identifier of an event that is named by the digest of what its publisher sent. */
+export function digestEventId(
+  { org, contextName, publisher }: Scope & Pick<Publication, 'publisher'>,
+  digest: string,
+): string {
+  if (publisher.link === undefined) throw new Error('only a principal of an organization publishes');
+  return keyedId('ingested event', org, contextName, publisher.link, digest);
 }
 
 /** The identifier that the key stood for while all publishers of a context shared its keys. */

@@ -196,7 +196,7 @@ export class AcceptInvitationHandler implements ICommandHandler<AcceptInvitation
     const path = `accept invitation ${invitation}`;
     // By the code too: the first answer holds a key, and is given again to nobody else.
     const id = idempotencyKey === undefined ? this.ids.next() : keyedId(path, org, codeHash, idempotencyKey);
-    const key = idempotencyKey === undefined ? this.secrets.random() : this.secrets.derived(id);
+    const key = this.secrets.keyOf(id, idempotencyKey);
     const { keyMaxDays: mostDays } = this.config;
     const accepted = {
       org,

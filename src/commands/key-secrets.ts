@@ -32,16 +32,14 @@ export class KeySecrets {
     private readonly security: SecurityEvents,
   ) {}
 
-  random(): string {
-    return PREFIX + this.ids.secret();
-  }
-
   /**
-   * The key of a command that may be retried: the same at each retry, on every instance. Nobody without the service
-   * secret can compute it. So a retry can return the first response although the key is stored nowhere.
+   * The key that a command issues: a random one, unless the request has an Idempotency-Key. Then it is the same at each
+   * retry, on every instance, and nobody without the service secret can compute it. So a retry can return the first response
+   * although the key is stored nowhere.
    */
-  derived(commandId: string): string {
-    return PREFIX + this.secret.derived('key', `key of command ${commandId}`);
+  keyOf(commandId: string, idempotencyKey: string | undefined): string {
+    const isRepeatable = idempotencyKey !== undefined;
+    return PREFIX + (isRepeatable ? this.secret.derived('key', `key of command ${commandId}`) : this.ids.secret());
   }
 
   /** The one-time code of an invitation, for whom the command invites. */
@@ -49,7 +47,7 @@ export class KeySecrets {
     return CODE_PREFIX + this.ids.secret();
   }
 
-  /** As `derived`: a retry sends the same code. */
+  /** As `keyOf`: a retry sends the same code. */
   derivedCode(commandId: string, email: string): string {
     return CODE_PREFIX + this.secret.derived('key', `code of command ${commandId} for ${email}`);
   }

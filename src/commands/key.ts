@@ -39,7 +39,7 @@ export class AddKeyHandler implements ICommandHandler<AddKey> {
   async execute({ request, holder, wanted }: AddKey): Promise<IssuedKey> {
     const { keyMaxDays: mostDays } = this.config;
     const commandId = this.changes.commandId(request);
-    const key = request.idempotencyKey === undefined ? this.secrets.random() : this.secrets.derived(commandId);
+    const key = this.secrets.keyOf(commandId, request.idempotencyKey);
     const askingKey = request.authority?.keyHash;
     const limits = {
       holder,

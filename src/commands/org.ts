@@ -48,7 +48,7 @@ export class CreateOrgHandler implements ICommandHandler<CreateOrg> {
     };
     // Not by the organization's name: the same key with another name is another request.
     const id = idempotencyKey === undefined ? this.ids.next() : keyedId('POST /org', by.name, idempotencyKey);
-    const key = idempotencyKey === undefined ? this.secrets.random() : this.secrets.derived(id);
+    const key = this.secrets.keyOf(id, idempotencyKey);
     const change = await this.changes.make(
       wanted,
       (read, occasion) => decideCreateOrg(read, { ...occasion, name, description, tags, keyHash: keyHash(key) }),
@@ -84,7 +84,7 @@ export class RecoverOrgHandler implements ICommandHandler<RecoverOrg> {
   async execute({ request }: RecoverOrg): Promise<IssuedKey> {
     const { org, idempotencyKey } = request;
     const commandId = this.changes.commandId(request);
-    const key = idempotencyKey === undefined ? this.secrets.random() : this.secrets.derived(commandId);
+    const key = this.secrets.keyOf(commandId, idempotencyKey);
     const change = await this.changes.make(
       request,
       (read, occasion) => decideRecoverOrg(read, { ...occasion, org, keyHash: keyHash(key) }),

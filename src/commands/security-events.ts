@@ -18,6 +18,7 @@ export type SecurityAction =
   | 'backup'
   | 'read-dead-letters'
   | 'replay-dead-letters'
+  | 'skip-record'
   | 'rebuild'
   | 'reconcile';
 

@@ -2,9 +2,9 @@ import type { Logger } from 'pino';
 import { ControlError } from '../contract/errors.js';
 import { type Clock, isoTime } from '../platform/clock.js';
 import type { Ids } from '../platform/ids.js';
+import type { Claim, JobBoard, JobName, JobOutcome, JobState } from '../read-model/job-board.js';
 
-/** Work of an operator that takes longer than a request: done in the background, one at a time in a process. */
-export type JobName = 'rebuild' | 'reconcile';
+export type { JobName, JobState } from '../read-model/job-board.js';
 
 /** How far it is: `done` of `total` records in this phase, as far as is known. */
 export type Tell = (phase: string, done: number, total: number) => void;
@@ -12,83 +12,69 @@ export type Tell = (phase: string, done: number, total: number) => void;
 /** Answers its report. Ends soon when the signal aborts. */
 export type Work = (tell: Tell, signal: AbortSignal) => Promise<object>;
 
-/** What became of the last job of a name in this process. Times in ISO 8601. */
-export interface JobState {
-  readonly state: 'idle' | 'running' | 'done' | 'failed';
-  readonly id?: string;
-  readonly phase?: string;
-  readonly done?: number;
-  readonly total?: number;
-  readonly started?: string;
-  readonly finished?: string;
-  readonly report?: object;
-  readonly error?: string;
+export interface StartedJob {
+  readonly state: JobState;
+  /** Never rejects. */
+  readonly ended: Promise<JobOutcome>;
 }
 
-type Started = JobState & { readonly state: 'running' | 'done' | 'failed'; readonly id: string };
-
-interface Running {
-  readonly name: JobName;
-  readonly ended: Promise<void>;
-}
-
-/** Runs jobs, and remembers the last of each name for as long as the process lives. */
+/** Work of an operator that takes longer than a request: done in the background, one at a time on a read model. */
 export class Jobs {
-  private readonly states = new Map<JobName, Started>();
   private readonly abort = new AbortController();
-  private running: Running | undefined;
+  private readonly underWay = new Set<Promise<JobOutcome>>();
 
   constructor(
+    private readonly board: JobBoard,
+    /** The name of this process, for operators. */
+    private readonly process: string,
     private readonly clock: Clock,
     private readonly ids: Ids,
     private readonly logger: Logger,
   ) {}
 
-  /** Starts it; throws `conflict` while any job runs. Never rejects later: its state shows the outcome. */
-  start(name: JobName, work: Work): JobState {
-    if (this.running) {
-      const { name: other } = this.running;
-      throw new ControlError('conflict', `a ${other} is running in this process; try again when it has ended`, {
-        running: other,
-      });
-    }
-    const { signal } = this.abort;
-    if (signal.aborted) throw new ControlError('not_ready', 'the process is stopping');
-    const started = { id: this.ids.next(), started: isoTime(this.clock.now()) };
-    this.states.set(name, { state: 'running', ...started, phase: 'starting', done: 0, total: 0 });
-    this.running = { name, ended: this.run(name, started, work, signal) };
-    return this.state(name);
+  /** Throws `conflict` while any job runs, in any process. */
+  async start(name: JobName, work: Work): Promise<StartedJob> {
+    if (this.abort.signal.aborted) throw new ControlError('not_ready', 'the process is stopping');
+    const job = { id: this.ids.next(), process: this.process, started: isoTime(this.clock.now()) };
+    const claim = await this.board.claim(name, job);
+    const ended = this.run({ job: name, id: job.id }, claim, work);
+    this.underWay.add(ended);
+    void ended.then(() => this.underWay.delete(ended));
+    return { state: { state: 'running', ...job, phase: 'starting', done: 0, total: 0 }, ended };
   }
 
-  state(name: JobName): JobState {
-    return this.states.get(name) ?? { state: 'idle' };
+  state(name: JobName): Promise<JobState> {
+    return this.board.read(name);
   }
 
-  /** Aborts what runs, and resolves when it has ended. Nothing starts any more. */
+  /** Aborts what runs in this process, and resolves when it has ended. Nothing starts any more. */
   async stop(): Promise<void> {
     this.abort.abort(new Error('the process is stopping'));
-    await this.running?.ended;
+    await Promise.all(this.underWay);
   }
 
   private async run(
-    name: JobName,
-    started: { readonly id: string; readonly started: string },
+    job: { readonly job: JobName; readonly id: string },
+    claim: Claim,
     work: Work,
-    signal: AbortSignal,
-  ): Promise<void> {
-    const tell: Tell = (phase, done, total) =>
-      this.states.set(name, { state: 'running', ...started, phase, done, total });
-    this.logger.info({ job: name, id: started.id }, 'a job starts');
+  ): Promise<JobOutcome> {
+    this.logger.info(job, 'a job starts');
+    const outcome = await this.outcomeOf(job, claim, work);
+    if (outcome.state === 'done') this.logger.info(job, 'the job is done');
+    await claim.finish(outcome, this.abort.signal).catch((err: unknown) => {
+      this.logger.warn({ err, ...job }, 'the end of the job was not written; other processes will take it for dead');
+    });
+    return outcome;
+  }
+
+  private async outcomeOf(job: object, claim: Claim, work: Work): Promise<JobOutcome> {
+    const tell: Tell = (phase, done, total) => claim.tell({ phase, done, total });
     try {
-      const report = await work(tell, signal);
-      this.states.set(name, { state: 'done', ...started, finished: isoTime(this.clock.now()), report });
-      this.logger.info({ job: name, id: started.id }, 'the job is done');
+      const report = await work(tell, AbortSignal.any([this.abort.signal, claim.lost]));
+      return { state: 'done', finished: isoTime(this.clock.now()), report };
     } catch (err) {
-      const error = (err as Error).message;
-      this.states.set(name, { state: 'failed', ...started, finished: isoTime(this.clock.now()), error });
-      this.logger.error({ err, job: name, id: started.id }, 'the job failed');
-    } finally {
-      this.running = undefined;
+      this.logger.error({ err, ...job }, 'the job failed');
+      return { state: 'failed', finished: isoTime(this.clock.now()), error: (err as Error).message };
     }
   }
 }

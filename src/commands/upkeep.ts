@@ -21,6 +21,8 @@ export interface ReconcileRange {
 export interface Maintenance {
   rebuild(tell: Tell, signal: AbortSignal): Promise<object>;
   reconcile(range: ReconcileRange, tell: Tell, signal: AbortSignal): Promise<object>;
+  /** Compares the trees with the log. */
+  checkTrees(tell: Tell, signal: AbortSignal): Promise<object>;
 }
 
 /** Under this token Nest injects the `Maintenance`. */
@@ -93,10 +95,26 @@ export class StartReconciliationHandler implements ICommandHandler<StartReconcil
   }
 }
 
+/** Makes the trees over the log anew, and compares them with what was sealed. Answers when it has begun. */
+export class StartTlogCheck extends Command<JobState> {}
+
+@CommandHandler(StartTlogCheck)
+export class StartTlogCheckHandler implements ICommandHandler<StartTlogCheck> {
+  constructor(
+    private readonly jobs: Jobs,
+    @Inject(MAINTENANCE) private readonly maintenance: Maintenance,
+  ) {}
+
+  async execute(): Promise<JobState> {
+    const { state } = await this.jobs.start('tlog-check', (tell, signal) => this.maintenance.checkTrees(tell, signal));
+    return state;
+  }
+}
+
 /** Starts the job and has it recorded before it does anything. Rejects, and the job fails, if the log does not take that. */
 async function startRecorded(jobs: Jobs, name: JobName, record: () => Promise<void>, work: Work): Promise<JobState> {
   let recorded: Promise<void> | undefined;
-  const state = jobs.start(name, async (tell, signal) => {
+  const { state } = await jobs.start(name, async (tell, signal) => {
     recorded = record();
     await recorded;
     return work(tell, signal);

@@ -1,5 +1,6 @@
 import { type DynamicModule, Module } from '@nestjs/common';
 import { CqrsModule } from '@nestjs/cqrs';
+import { Acknowledgements } from '../commands/acknowledgements.js';
 import { AppendsUnderWay } from '../commands/appends-under-way.js';
 import { PublishAuditEventsHandler } from '../commands/audit-publish.js';
 import { EditAuditContextHandler } from '../commands/auditctx-edit.js';
@@ -8,6 +9,7 @@ import { CommandRunner } from '../commands/command-runner.js';
 import { ControlChanges } from '../commands/control-changes.js';
 import { ListDeadLettersHandler } from '../commands/dead-letter-list.js';
 import { ReplayDeadLettersHandler } from '../commands/dead-letter-replay.js';
+import { SkipRecordHandler } from '../commands/dead-letter-skip.js';
 import { FormerEvents } from '../commands/event-keys.js';
 import { Guesses } from '../commands/guesses.js';
 import {
@@ -22,18 +24,27 @@ import { KeySecrets } from '../commands/key-secrets.js';
 import { CreateOrgHandler, RecoverOrgHandler } from '../commands/org.js';
 import { CreateResourceHandler, DeleteResourceHandler, EditResourceHandler } from '../commands/resource.js';
 import { SecurityEvents } from '../commands/security-events.js';
-import { MAINTENANCE, type Maintenance, StartRebuildHandler, StartReconciliationHandler } from '../commands/upkeep.js';
+import {
+  MAINTENANCE,
+  type Maintenance,
+  StartRebuildHandler,
+  StartReconciliationHandler,
+  StartTlogCheckHandler,
+} from '../commands/upkeep.js';
 import { Jobs } from '../commands/upkeep-jobs.js';
 import { AuthorityCheck } from '../control/authority-check.js';
 import { PastStates } from '../control/past-state.js';
 import { ControlState } from '../control/state.js';
 import { BACKUP, type Backup, EVENT_LOG, type EventLog } from '../event-log/event-log.js';
+import { Ingest } from '../http/ingest/ingest.js';
 import { Readiness } from '../http/readiness.js';
 import { AccessReportController } from '../http/routes/access-report.controller.js';
 import { AuditContextController } from '../http/routes/audit-context.controller.js';
 import { AuditExportController } from '../http/routes/audit-export.controller.js';
+import { AuditIngestController } from '../http/routes/audit-ingest.controller.js';
 import { AuditPublishController } from '../http/routes/audit-publish.controller.js';
 import { AuditReadController } from '../http/routes/audit-read.controller.js';
+import { AuditStatsController } from '../http/routes/audit-stats.controller.js';
 import { BackupController } from '../http/routes/backup.controller.js';
 import { DeadLetterController } from '../http/routes/dead-letter.controller.js';
 import { HealthController } from '../http/routes/health.controller.js';
@@ -42,9 +53,11 @@ import { KeyController } from '../http/routes/key.controller.js';
 import { MetricsController } from '../http/routes/metrics.controller.js';
 import { OpenApiController } from '../http/routes/openapi.controller.js';
 import { OrgController } from '../http/routes/org.controller.js';
+import { OtlpController } from '../http/routes/otlp.controller.js';
 import { PermissionsController } from '../http/routes/permissions.controller.js';
 import { resourceController } from '../http/routes/resource.controller.js';
 import { EventLogController } from '../http/routes/resource-history.controller.js';
+import { OrgLogController, serviceLogController } from '../http/routes/tlog.controller.js';
 import { MaintenanceController } from '../http/routes/upkeep.controller.js';
 import { WhoAmIController } from '../http/routes/whoami.controller.js';
 import { RESOURCE_KINDS } from '../kinds/kinds.js';
@@ -59,17 +72,30 @@ import { ReportAccessHandler } from '../queries/access-report.js';
 import { ExportAuditEventsHandler } from '../queries/audit-export.js';
 import { GetAuditEventHandler } from '../queries/audit-get.js';
 import { ListAuditEventsHandler } from '../queries/audit-list.js';
+import { GetAuditStatsHandler } from '../queries/audit-stats.js';
 import { GetAuditContextHandler, ListAuditContextsHandler } from '../queries/auditctx.js';
 import { Cursors } from '../queries/cursor.js';
+import { GetEventProofHandler } from '../queries/event-proof.js';
 import { ListKeysHandler } from '../queries/key-list.js';
 import { GetOrgHandler } from '../queries/org-get.js';
+import { ExportProvenEventsHandler } from '../queries/proven-export.js';
 import { Readings } from '../queries/reading.js';
 import { GetResourceHandler } from '../queries/resource-get.js';
 import { GetEventLogHandler } from '../queries/resource-history.js';
 import { ListResourcesHandler } from '../queries/resource-list.js';
 import { QueryResourcesHandler } from '../queries/resource-query.js';
+import {
+  GetCheckpointHandler,
+  GetHeadProofHandler,
+  GetLogKeysHandler,
+  GetTileHandler,
+  GetTlogStatusHandler,
+} from '../queries/tlog.js';
 import { WhoAmIHandler } from '../queries/whoami.js';
 import { READ_MODEL, type ReadModel } from '../read-model/read-model.js';
+import { RETENTION, type Retention } from '../read-model/retention.js';
+import { SEALED_HISTORY, type SealedHistory } from '../sealing/history.js';
+import { type ReadTlogStatus, TLOG_STATUS } from '../sealing/status.js';
 
 /** What a process is made of, whatever the store. */
 export interface Parts {
@@ -80,6 +106,7 @@ export interface Parts {
   readonly ids: Ids;
   readonly log: EventLog & Partial<Backup>;
   readonly model: ReadModel;
+  readonly retention: Retention;
   readonly waiters: Waiters;
   readonly state: ControlState;
   readonly runner: CommandRunner;
@@ -91,13 +118,17 @@ export interface Parts {
   readonly jobs: Jobs;
   readonly maintenance: Maintenance;
   readonly mailer: Mailer;
+  readonly history: SealedHistory;
+  readonly tlogStatus: ReadTlogStatus;
 }
 
 const COMMANDS = [
   ListDeadLettersHandler,
   ReplayDeadLettersHandler,
+  SkipRecordHandler,
   StartRebuildHandler,
   StartReconciliationHandler,
+  StartTlogCheckHandler,
   AcceptInvitationHandler,
   InviteUsersHandler,
   RevokeInvitationHandler,
@@ -117,8 +148,16 @@ const QUERIES = [
   WhoAmIHandler,
   ReportAccessHandler,
   ExportAuditEventsHandler,
+  ExportProvenEventsHandler,
+  GetCheckpointHandler,
+  GetEventProofHandler,
+  GetHeadProofHandler,
+  GetLogKeysHandler,
+  GetTileHandler,
+  GetTlogStatusHandler,
   GetAuditContextHandler,
   GetAuditEventHandler,
+  GetAuditStatsHandler,
   GetEventLogHandler,
   GetOrgHandler,
   GetResourceHandler,
@@ -134,8 +173,10 @@ const API_CONTROLLERS = [
   AccessReportController,
   AuditContextController,
   AuditExportController,
+  AuditIngestController,
   AuditPublishController,
   AuditReadController,
+  AuditStatsController,
   BackupController,
   DeadLetterController,
   MaintenanceController,
@@ -143,6 +184,8 @@ const API_CONTROLLERS = [
   InvitationController,
   KeyController,
   OrgController,
+  OrgLogController,
+  OtlpController,
   PermissionsController,
   WhoAmIController,
   ...RESOURCE_KINDS.map(resourceController),
@@ -155,7 +198,12 @@ export class AppModule {
     return {
       module: AppModule,
       imports: [CqrsModule.forRoot()],
-      controllers: [...OPEN_CONTROLLERS, ...(parts.config.roles.has('api') ? API_CONTROLLERS : [])],
+      controllers: [
+        ...OPEN_CONTROLLERS,
+        ...(parts.config.roles.has('api')
+          ? [...API_CONTROLLERS, serviceLogController(parts.config.tlog.isPublic)]
+          : []),
+      ],
       providers: [
         { provide: CONFIG, useValue: parts.config },
         { provide: ServiceSecret, useValue: parts.secret },
@@ -164,6 +212,7 @@ export class AppModule {
         { provide: EVENT_LOG, useValue: parts.log },
         { provide: BACKUP, useValue: parts.log },
         { provide: READ_MODEL, useValue: parts.model },
+        { provide: RETENTION, useValue: parts.retention },
         { provide: Waiters, useValue: parts.waiters },
         { provide: ControlState, useValue: parts.state },
         { provide: AuthorityCheck, useValue: new AuthorityCheck(parts.state, parts.clock) },
@@ -171,15 +220,19 @@ export class AppModule {
         { provide: Readiness, useValue: parts.readiness },
         { provide: Metrics, useValue: parts.metrics },
         { provide: Turns, useValue: parts.turns },
-        { provide: PastStates, useValue: new PastStates(parts.log, parts.turns) },
+        { provide: PastStates, useValue: new PastStates(parts.log, parts.turns, parts.state) },
         { provide: Guesses, useValue: parts.guesses },
         { provide: SecurityEvents, useValue: parts.security },
         { provide: Jobs, useValue: parts.jobs },
         { provide: MAINTENANCE, useValue: parts.maintenance },
         { provide: MAILER, useValue: parts.mailer },
+        { provide: SEALED_HISTORY, useValue: parts.history },
+        { provide: TLOG_STATUS, useValue: parts.tlogStatus },
+        Acknowledgements,
         AppendsUnderWay,
         ControlChanges,
         FormerEvents,
+        Ingest,
         KeySecrets,
         Readings,
         Cursors,

@@ -1,5 +1,5 @@
 import type { Server } from 'node:http';
-import type { AddressInfo } from 'node:net';
+import { type AddressInfo, Server as NetServer } from 'node:net';
 import type { LoggerService } from '@nestjs/common';
 import { NestFactory } from '@nestjs/core';
 import type { NestFastifyApplication } from '@nestjs/platform-fastify';
@@ -9,14 +9,20 @@ import { keyHash } from '../commands/key-secrets.js';
 import { KeyUses } from '../commands/key-uses.js';
 import { AccessCheck } from '../http/access.js';
 import { ErrorFilter } from '../http/errors/filter.js';
+import { BodyBudget } from '../http/server/body-budget.js';
+import { compress } from '../http/server/compressed.js';
 import { affordable, Connections } from '../http/server/connections.js';
+import { Cors } from '../http/server/cors.js';
 import { InFlight } from '../http/server/in-flight.js';
 import { LargeReads } from '../http/server/large-reads.js';
 import { limitRate } from '../http/server/rate-limit.js';
 import { fastifyAdapter, prepareServer, refuseOtherMethods } from '../http/server/server.js';
 import { reloadCertificate } from '../http/server/tls.js';
 import type { Config } from '../platform/config/config.js';
+import { sharesOf } from '../platform/memory.js';
 import { Slots } from '../platform/slots.js';
+import { pause, within } from '../platform/waiting.js';
+import { PAGE_BYTES } from '../queries/reading.js';
 import { AppModule, type Parts } from './app.module.js';
 
 /** How long sync publishes may still wait for the projection when the process stops. */
@@ -28,8 +34,22 @@ const LAST_ANSWER_MS = 5_000;
 /** How long idle connections may stay open at a stop. */
 const LAST_CONNECTION_MS = 500;
 
-/** Serves HTTP; returns the address. What it starts is stopped with `started`. */
-export async function listen(parts: Parts, logger: Logger, started: AsyncDisposableStack): Promise<string> {
+/** A process that takes longer to get ready listens before, so that `/health/ready` says what it waits for. */
+const LISTEN_MS = 10_000;
+
+/**
+ * Serves HTTP from the moment when `ready` resolves, or a few seconds after the call; returns the address. What it starts is
+ * stopped with `started`: first the process is not ready, and works on for the drain time.
+ */
+export async function listen(
+  parts: Parts,
+  ready: Promise<void>,
+  logger: Logger,
+  started: AsyncDisposableStack,
+): Promise<string> {
+  const due = within(LISTEN_MS, ready, undefined);
+  // It is awaited below, once the server is made.
+  due.catch(() => undefined);
   const { config, clock, ids, log, metrics, guesses, state, readiness, waiters } = parts;
   const denied = new DeniedAttempts(log, clock, ids, metrics, logger);
   started.defer(() => denied.close());
@@ -43,7 +63,13 @@ export async function listen(parts: Parts, logger: Logger, started: AsyncDisposa
   const access = new AccessCheck(state, denied, clock, keyHash(parts.rootKey), guesses, uses);
   // Before the second check of the access: a read may wait long for its turn.
   server.addHook('preHandler', new LargeReads(readPlaces(config)).hook);
-  const routes = prepareServer(server, access, readiness, parts.turns);
+  const cors = config.corsOrigins.length > 0 ? new Cors(config.corsOrigins) : undefined;
+  const routes = prepareServer(server, access, readiness, parts.turns, cors);
+  const bodies = new BodyBudget(sharesOf(config.memory).bodies);
+  server.addHook('preParsing', bodies.admit);
+  server.addHook('preHandler', bodies.begin);
+  server.addHook('onSend', bodies.end);
+  server.addHook('onSend', compress);
   const connections = watchConnections(server.server, parts, logger);
   const app = await NestFactory.create<NestFastifyApplication>(AppModule.of(parts), adapter, {
     logger: nestLogger(logger),
@@ -51,7 +77,13 @@ export async function listen(parts: Parts, logger: Logger, started: AsyncDisposa
     abortOnError: false,
   });
   started.defer(async () => {
+    // One that refuses requests is not waited for.
+    const drainMs = readiness.closedBecause() === undefined ? config.drainMs : 0;
+    readiness.drain();
+    await pause(drainMs);
     readiness.stop();
+    // Whoever connects now is refused at once, and may go to another process. Open connections are not cut.
+    NetServer.prototype.close.call(server.server);
     const lastWait = setTimeout(() => waiters.close(), LAST_WAIT_MS);
     await inFlight.drained(LAST_ANSWER_MS);
     const closed = app.close();
@@ -64,7 +96,8 @@ export async function listen(parts: Parts, logger: Logger, started: AsyncDisposa
   });
   app.useGlobalFilters(errors);
   await app.init();
-  refuseOtherMethods(server, routes);
+  refuseOtherMethods(server, routes, cors);
+  await due;
   await app.listen(config.port, config.host);
   protectTransport(server.server, config, logger);
   const { port } = app.getHttpServer().address() as AddressInfo;
@@ -85,8 +118,12 @@ function protectTransport(server: Server, { host, tls }: Config, logger: Logger)
 /** How many organizations may have all their large reads under way at once; further ones have one each. */
 const ORGS_AT_FULL = 6;
 
-function readPlaces({ readsPerOrg }: Config): Slots {
-  return new Slots({ perOrg: readsPerOrg, inAll: ORGS_AT_FULL * readsPerOrg });
+function readPlaces({ readsPerOrg, memory }: Config): Slots {
+  const affordable = Math.floor(sharesOf(memory).pages / PAGE_BYTES);
+  return new Slots({
+    perOrg: Math.min(readsPerOrg, affordable),
+    inAll: Math.min(ORGS_AT_FULL * readsPerOrg, affordable),
+  });
 }
 
 function watchConnections(server: Server, { config, metrics, ids }: Parts, logger: Logger): Connections {

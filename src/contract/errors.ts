@@ -16,6 +16,14 @@ export const ERRORS = {
     when: `The body is not valid JSON in UTF-8, has a duplicate member, or is nested deeper than ${LIMITS.depth} levels.`,
     remedy: 'Send one JSON document (RFC 8259) with unique member names. `details` has the position of the fault.',
   },
+  malformed_encoding: {
+    when: 'The body is not what its `Content-Encoding` says: it is cut off, damaged or packed otherwise. Nothing was recorded.',
+    remedy: 'Send the body whole, packed once by the method that the header names.',
+  },
+  malformed_protobuf: {
+    when: 'The body is no `ExportLogsServiceRequest` of OTLP in protobuf. Nothing was recorded.',
+    remedy: 'Send OTLP logs with `Content-Type: application/x-protobuf`, or in JSON with `application/json`.',
+  },
   invalid_cursor: {
     when: 'The `cursor` does not belong to this list with these filters.',
     remedy: 'Use the `next` link unchanged, or start again without `cursor`.',
@@ -30,7 +38,7 @@ export const ERRORS = {
   },
   unauthenticated: {
     when: 'The `Authorization` header is missing or malformed, or its key is unknown, expired or revoked.',
-    remedy: 'Send `Authorization: Bearer <key>` with a valid key.',
+    remedy: 'Send `Authorization: Bearer <key>`, or `Basic` with the key as password, with a valid key.',
   },
   forbidden: {
     when: 'The key is valid but lacks a permission; the message names it. For a change that would grant a permission that the caller lacks, `details.missing` has it too. The response is the same whether the organization or the resource exists or not.',
@@ -69,7 +77,7 @@ export const ERRORS = {
     remedy: 'Use a new key for a new request. Repeat the first body to get the first response.',
   },
   payload_too_large: {
-    when: `The body exceeds ${LIMITS.bodyBytes / KIB} KiB (one event), or ${LIMITS.bulkBytes / MIB} MiB or ${numeral(LIMITS.bulkEvents)} events (bulk), or a record exceeds the limit of the log.`,
+    when: `The body exceeds ${LIMITS.bodyBytes / KIB} KiB (one event), ${LIMITS.bulkBytes / MIB} MiB or ${numeral(LIMITS.bulkEvents)} events (bulk), or ${LIMITS.ingest.bytes / MIB} MiB or ${numeral(LIMITS.ingest.lines)} lines, unpacked (ingest), or a record exceeds the limit of the log.`,
     remedy: 'Send smaller events, or fewer at once.',
   },
   uri_too_long: {
@@ -78,7 +86,8 @@ export const ERRORS = {
   },
   unsupported_media_type: {
     when: 'The route does not support the `Content-Type` or `Content-Encoding`.',
-    remedy: 'Send `application/json` (bulk: also `application/x-ndjson`) without compression.',
+    remedy:
+      'Send `application/json` (bulk: also `application/x-ndjson`) without compression. Ways in for shippers take any type, and `gzip`, `zstd` and `deflate`.',
   },
   request_timeout: {
     when: 'The complete request did not arrive in time.',
@@ -93,7 +102,7 @@ export const ERRORS = {
     remedy: 'Ask for less, as the message suggests: a shorter time range, an indexed filter, fewer terms.',
   },
   rate_limited: {
-    when: 'A limit of this process was reached: requests a second of the organization (`CONTROL_RATE_LIMIT`), waiting large reads (`CONTROL_READS_PER_ORG`), or unknown keys and codes from one address (`CONTROL_BAD_KEYS_PER_MINUTE`). In `errors` of a response to `-invite`: the mail limit of the address (`CONTROL_MAIL_PER_ADDRESS`) or of the organization (`CONTROL_MAIL_PER_ORG`); nothing is recorded for that address.',
+    when: 'A limit of this process was reached: requests a second of the organization (`CONTROL_RATE_LIMIT`), waiting large reads (`CONTROL_READS_PER_ORG`), bytes of request bodies in progress (`CONTROL_MEMORY_MIB`), or unknown keys and codes from one address (`CONTROL_BAD_KEYS_PER_MINUTE`). In `errors` of a response to `-invite`: the mail limit of the address (`CONTROL_MAIL_PER_ADDRESS`) or of the organization (`CONTROL_MAIL_PER_ORG`); nothing is recorded for that address.',
     remedy:
       'Retry after `Retry-After` seconds (mail: `details.retryAfterSeconds`). Publish in bulk, complete open reads before you start new ones, check the key.',
   },
@@ -114,9 +123,18 @@ export const ERRORS = {
     remedy:
       'Invite the address again, which creates a new code, or delete the invitation. The log of the service has the cause.',
   },
+  not_integrated: {
+    when: 'No published checkpoint covers the event or the organization yet.',
+    remedy: 'Retry after `Retry-After` seconds. Checkpoints follow every few seconds while there is something new.',
+  },
+  not_sealed: {
+    when: 'The service has stopped sealing its log: the log is not what was sealed before, or the key that signs checkpoints is missing. The message says why. Events are recorded and served, without proofs.',
+    remedy: 'Report it to the operator: docs/operating.md, "When nothing is sealed any more".',
+  },
   outcome_unknown: {
-    when: 'The log did not confirm the record in time. If it was recorded, its identifier is `details.id`.',
-    remedy: 'Retry with the same `Idempotency-Key`, or read that identifier.',
+    when: 'The log did not confirm the record in time. If it was recorded, its identifier is `details.id`. Of a bulk with `partial=false`, some items may be recorded, and of what a shipper sends, some lines.',
+    remedy:
+      'Retry with the same `Idempotency-Key`, or read that identifier. The same bulk with the same keys completes it.',
   },
   state_unconfirmed: {
     when: 'The process cannot confirm that its keys and permissions are up to date.',

@@ -107,8 +107,21 @@ export function skipSpace(json: Uint8Array, at: number): number {
   return next;
 }
 
+/** Without the white space around it. */
+export function trimmed(json: Buffer): Buffer {
+  const start = skipSpace(json, 0);
+  let end = json.length;
+  while (end > start && isSpace(json[end - 1] ?? 0)) end -= 1;
+  return json.subarray(start, end);
+}
+
 export function isSpace(byte: number): boolean {
   return byte <= SPACE && (byte === SPACE || byte === 0x0a || byte === 0x0d || byte === 0x09);
+}
+
+/** Whether a byte stands in a string as it is. */
+export function isPlain(byte: number): boolean {
+  return IS_PLAIN[byte] === 1;
 }
 
 /** The first place from `at` on that ends a string, or a part of it without escapes. */
@@ -152,6 +165,19 @@ export function endOfScalar(json: Uint8Array, at: number): number {
 export function isAt(json: Uint8Array, at: number, bytes: Uint8Array): boolean {
   for (let index = 0; index < bytes.length; index += 1) if (json[at + index] !== bytes[index]) return false;
   return true;
+}
+
+/** The member whose name, free of escapes, is at these bytes. */
+export function memberAt<Member extends { readonly name: Uint8Array }>(
+  json: Uint8Array,
+  start: number,
+  end: number,
+  members: readonly Member[],
+): Member | undefined {
+  for (const member of members) {
+    if (member.name.length === end - start && isAt(json, start, member.name)) return member;
+  }
+  return undefined;
 }
 
 function endOfNumber(json: Uint8Array, start: number): number {

@@ -8,6 +8,8 @@ export const LIMITS = {
   bodyBytes: 256 * KIB,
   bulkBytes: 8 * KIB * KIB,
   bulkEvents: 1_000,
+  /** Of one request of a shipper, unpacked. */
+  ingest: { bytes: 20 * KIB * KIB, lines: 20_000 },
   /** Objects and arrays in one another; the outermost value is the first level. */
   depth: 32,
   /** Faults that a refusal names. */
@@ -19,6 +21,8 @@ export const LIMITS = {
   /** Events that can be reached by page number. */
   pagedEvents: 10_000,
   cursor: 16_384,
+  /** Of one count of events. */
+  stats: { values: 1_000, buckets: 1_000 },
   queryTerms: 50,
 
   name: { min: 2, max: 63 },
@@ -56,9 +60,10 @@ export const LIMITS = {
   },
 } as const;
 
-/** A whole number from 1, and from 0, to `LIMITS.page.most`, in text. */
-export const PAGE_SIZE_PATTERN = '^([1-9][0-9]{0,2}|1000)$';
-export const LAST_PATTERN = '^(0|[1-9][0-9]{0,2}|1000)$';
+/** Whether the text is a whole number within the bounds, in digits and without leading zeros. */
+export function isWholeNumber(text: string, minimum: number, maximum: number): boolean {
+  return /^(0|[1-9][0-9]{0,15})$/.test(text) && Number(text) >= minimum && Number(text) <= maximum;
+}
 
 /** What there may be only so much of: of each kind in an organization, and of organizations in the service. */
 export type QuotaKind = KindName | 'org';

@@ -13,6 +13,7 @@ import {
 } from '../model/control-events.js';
 import { afterUse, evolveKey, keyOfUse } from '../model/key.js';
 import { evolveOrg } from '../model/org.js';
+import type { IdentifiersPlaced } from '../model/placement.js';
 import { evolveResource } from '../model/resource.js';
 import { SentLetters } from '../model/sent-letters.js';
 import { DigestTable } from './digest-table.js';
@@ -76,7 +77,8 @@ export function emptyFold(): ControlFold {
   };
 }
 
-type Evolve = (state: never, event: never) => Stream['state'] | undefined;
+/** `time`: when the log took the record. */
+type Evolve = (state: never, event: never, time: number) => Stream['state'] | undefined;
 
 /** The streams whose events are not the created, edited and deleted of `evolveResource`. */
 const EVOLVE: Readonly<Partial<Record<keyof States, Evolve>>> = {
@@ -84,6 +86,7 @@ const EVOLVE: Readonly<Partial<Record<keyof States, Evolve>>> = {
   auditctx: evolveAuditContext,
   key: evolveKey,
   authz: evolveAuthz,
+  placement: (_before: undefined, { data }: IdentifiersPlaced) => data,
 };
 
 /**
@@ -97,7 +100,7 @@ export function foldRecord(fold: ControlFold, record: ControlRecord, place: LogP
   for (const stream in expected) {
     if (versionOf(fold, stream as StreamName) !== expected[stream as StreamName]) return 'void';
   }
-  for (const event of record.events) evolve(fold, event);
+  for (const event of record.events) evolve(fold, event, place.time);
   fold.commands.add(record.commandId);
   fold.letters.noteEvents(record.events, place.time);
   return 'applied';
@@ -127,32 +130,43 @@ export function readFold(fold: ControlFold): Read {
 
 /**
  * A `read` that notes what was looked at, and the expected versions that follow from it: a decision cannot rest on a
- * stream without its record saying so.
+ * stream without its record saying so. A stream counts with the version that it had when it was read first.
  */
 export function trackedRead(fold: ControlFold): {
   read: Read;
   expected(events: readonly ControlEvent[]): ControlRecord['expected'];
+  /** Whether no stream has moved since it was read: otherwise a record of the decision would be void. */
+  isCurrent(): boolean;
 } {
-  const seen = new Set<StreamName>();
+  const seen = new Map<StreamName, number>();
   const plain = readFold(fold);
+  const see = (stream: StreamName) => {
+    if (!seen.has(stream)) seen.set(stream, versionOf(fold, stream));
+  };
+  let checked = fold.commands.offset;
   const tracked = (stream: StreamName) => {
-    seen.add(stream);
+    see(stream);
     return plain(stream as never) as never;
   };
   return {
     read: Object.assign(tracked, { all: plain.all, naming: plain.naming, keysOf: plain.keysOf }),
     expected(events) {
-      for (const event of events) seen.add(event.stream);
-      return Object.fromEntries([...seen].map((stream) => [stream, versionOf(fold, stream)]));
+      for (const event of events) see(event.stream);
+      return Object.fromEntries(seen);
+    },
+    isCurrent() {
+      if (fold.commands.offset === checked) return true;
+      checked = fold.commands.offset;
+      return [...seen].every(([stream, version]) => versionOf(fold, stream) === version);
     },
   };
 }
 
-function evolve(fold: ControlFold, event: ControlEvent): void {
+function evolve(fold: ControlFold, event: ControlEvent, time: number): void {
   if (event.type === 'key-used') return noteUse(fold, event);
   const before = fold.streams.get(event.stream)?.state;
   const step: Evolve = EVOLVE[kindOfStream(event.stream)] ?? evolveResource;
-  putStream(fold, event.stream, versionOf(fold, event.stream) + 1, before, step(before as never, event as never));
+  putStream(fold, event.stream, versionOf(fold, event.stream) + 1, before, step(before as never, event as never, time));
 }
 
 /** Nothing is kept of a use of a key that is gone. */

@@ -23,19 +23,24 @@ export interface LogPosition {
  * process and every replay forgets the same at the same record: the clock is the latest time of any record so far.
  */
 export class KnownCommands {
-  private offset = 0;
+  private at = 0;
   private clock = 0;
   private readonly table = new DigestTable<readonly [offset: number, clock: number]>(2, (row) => this.isKnown(row));
 
+  /** Of the record of the last `advance`. */
+  get offset(): number {
+    return this.at;
+  }
+
   /** Advances to this record. Call it before the record is folded. */
   advance({ offset, time }: LogPosition): void {
-    this.offset = offset;
+    this.at = offset;
     this.clock = Math.max(this.clock, time);
   }
 
   /** The record of the last `advance` applied this command. */
   add(commandId: string): void {
-    this.table.set(commandId, [this.offset, this.clock]);
+    this.table.set(commandId, [this.at, this.clock]);
   }
 
   /** The offset of the record that applied the command, while it is known. */
@@ -45,16 +50,16 @@ export class KnownCommands {
   }
 
   image(): CommandsImage {
-    return { offset: this.offset, clock: this.clock, table: this.table.image() };
+    return { offset: this.at, clock: this.clock, table: this.table.image() };
   }
 
   restore({ offset, clock, table }: CommandsImage): void {
-    this.offset = offset;
+    this.at = offset;
     this.clock = clock;
     this.table.restore(table);
   }
 
   private isKnown([offset, clock]: readonly [number, number]): boolean {
-    return this.clock - clock < KNOWN_MS && this.offset - offset < KNOWN_RECORDS;
+    return this.clock - clock < KNOWN_MS && this.at - offset < KNOWN_RECORDS;
   }
 }

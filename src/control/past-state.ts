@@ -4,6 +4,7 @@ import type { ControlEvent, Read } from '../model/control-events.js';
 import { eachInSteps, type Job, type Turns } from '../platform/turns.js';
 import { type ControlFold, emptyFold, foldRecord, forgetState, readFold } from './fold.js';
 import { controlRecordOf } from './record.js';
+import type { SkippedRecords } from './skipped.js';
 
 /** How many records share one earliest time. */
 const BLOCK = 1_024;
@@ -32,6 +33,7 @@ export class PastStates {
   constructor(
     private readonly log: EventLog,
     private readonly turns: Turns,
+    private readonly state?: { readonly skipped?: SkippedRecords | undefined },
   ) {}
 
   async at(at: number, job: Job & { readonly signal: AbortSignal }): Promise<Read> {
@@ -48,7 +50,7 @@ export class PastStates {
     for await (const { records } of readRange(this.log, 'control', { 0: 0 }, { 0: beyond }, job.signal)) {
       await this.turns.run(
         job,
-        eachInSteps(records, (record) => take(fold, record, job.org)),
+        eachInSteps(records, (record) => take(fold, record, job.org, this.state?.skipped)),
       );
     }
     return readFold(fold);
@@ -81,15 +83,15 @@ export class PastStates {
   }
 }
 
-function take(fold: ControlFold, record: LogRecord, org: string): void {
-  const control = controlRecordOf(record);
+function take(fold: ControlFold, record: LogRecord, org: string, skipped: SkippedRecords | undefined): void {
+  const control = controlRecordOf(record, skipped);
   if (foldRecord(fold, control, record) === 'void') return;
   for (const event of control.events) if (orgOf(event) !== org) forgetState(fold, event.stream);
 }
 
-/** The organization of an event; undefined for one without a stream of its own. */
+/** The organization of an event; undefined if it belongs to none. */
 function orgOf(event: ControlEvent): string | undefined {
-  if (event.type === 'key-used') return undefined;
   if (event.type === 'authz-changed') return event.stream.slice('authz/'.length);
+  if (!('auditId' in event)) return undefined;
   return 'org' in event.data ? event.data.org : event.data.name;
 }

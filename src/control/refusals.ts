@@ -42,7 +42,7 @@ function growth(fold: ControlFold, events: readonly ControlEvent[]): ReadonlyMap
   const more = new Map<string, number>();
   for (const [stream, event] of last) {
     const kind = kindOfStream(stream);
-    if (event.type === 'authz-changed' || event.type === 'key-used' || !(kind in QUOTAS)) continue;
+    if (!('auditId' in event) || !(kind in QUOTAS)) continue;
     if (isBuiltin(event.data)) continue;
     const family = `${kind}/${'org' in event.data ? event.data.org : ''}`;
     const change = Number(!event.type.endsWith('-deleted')) - Number(fold.streams.has(stream));

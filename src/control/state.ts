@@ -1,5 +1,5 @@
 import { ControlError } from '../contract/errors.js';
-import type { EventLog, LogRecord, Position } from '../event-log/event-log.js';
+import { type EventLog, type LogRecord, type Position, UnreadableRecord } from '../event-log/event-log.js';
 import { recordAt } from '../event-log/read-range.js';
 import { AccessRules } from '../model/access.js';
 import type { ControlEvent, Read } from '../model/control-events.js';
@@ -10,9 +10,13 @@ import { pause, within } from '../platform/waiting.js';
 import { type ControlFold, type ControlRecord, emptyFold, foldRecord, readFold, versionOf } from './fold.js';
 import { type FoldSnapshots, imageOf, restoreFold } from './fold-image.js';
 import { controlRecordOf } from './record.js';
+import type { SkippedRecords } from './skipped.js';
 
 /** The time limit of a confirmation. */
 const CONFIRM_MS = 2_000;
+
+/** The same while the log is known not to respond. */
+const CUT_CONFIRM_MS = 50;
 
 /** The maximum age of a confirmation that a response relies on, and the period of confirmations. */
 const FRESH_MS = 2_000;
@@ -59,12 +63,15 @@ export class ControlState implements FoldSnapshots {
   private readonly expected = new Map<string, Expected>();
   private confirming: Promise<void> = Promise.resolve();
   private nextConfirm: Promise<void> | undefined;
+  /** Whether the last confirmation failed. */
+  private isCut = false;
 
   constructor(
     private readonly log: EventLog,
     readonly fold: ControlFold = emptyFold(),
     private readonly sharing: 'alone' | 'shared' = 'alone',
     private readonly snapshots?: FoldSnapshots,
+    readonly skipped?: SkippedRecords | undefined,
   ) {
     this.read = readFold(fold);
   }
@@ -76,7 +83,7 @@ export class ControlState implements FoldSnapshots {
       this.folded = (await this.snapshots?.load(this.fold)) ?? 0;
       if (this.caughtUp) this.started.resolve();
       for await (const batch of this.log.read('control', { 0: this.folded }, signal)) {
-        for (const record of batch.records) this.take(record);
+        for (const record of batch.records) if (!(await this.takeOrSkip(record, signal))) return;
         this.folded = batch.next;
         for (const watcher of [...this.watchers]) if (watcher.until(this.folded)) watcher.done();
         if (this.caughtUp) this.started.resolve();
@@ -139,8 +146,21 @@ export class ControlState implements FoldSnapshots {
     return (await this.snapshots?.load(fold, most)) ?? 0;
   }
 
+  /** Waits at a record that cannot be read until it is skipped; false if the signal aborts before. */
+  private async takeOrSkip(record: LogRecord, signal: AbortSignal): Promise<boolean> {
+    try {
+      this.take(record);
+      return true;
+    } catch (error) {
+      if (!(error instanceof UnreadableRecord) || !this.skipped) throw error;
+      if (!(await this.skipped.wait(record, error, signal))) return false;
+      this.take(record);
+      return true;
+    }
+  }
+
   private take(taken: LogRecord): void {
-    const record = controlRecordOf(taken);
+    const record = controlRecordOf(taken, this.skipped);
     const outcome = foldRecord(this.fold, record, taken);
     const expected = this.expected.get(record.commandId);
     if (!expected) return;
@@ -151,16 +171,20 @@ export class ControlState implements FoldSnapshots {
   /**
    * Resolves when the fold has everything that was in the log at the call. Throws `state_unconfirmed` if that takes too long:
    * then nothing may be refused because of this state. Calls share a read of the log's head, if it begins after the call.
+   * They wait 2 s, and hardly at all if the confirmation before them failed: `keepFresh` finds out when the log responds again.
    */
   confirm(): Promise<void> {
     this.nextConfirm ??= this.confirming
       .catch(() => undefined)
       .then(() => {
         this.nextConfirm = undefined;
-        this.confirming = this.catchUp();
+        this.confirming = this.catchUp().catch((error) => {
+          this.isCut = true;
+          throw error;
+        });
         return this.confirming;
       });
-    return this.nextConfirm;
+    return this.isCut ? inTime(this.nextConfirm, CUT_CONFIRM_MS) : this.nextConfirm;
   }
 
   /**
@@ -183,18 +207,15 @@ export class ControlState implements FoldSnapshots {
   private async catchUp(): Promise<void> {
     const asked = performance.now();
     const head = await this.headInTime();
-    if (await this.reaches((folded) => folded >= head, asked + CONFIRM_MS - performance.now())) {
-      this.confirmedAt = asked;
-      return;
-    }
-    throw unconfirmed();
+    if (!(await this.reaches((folded) => folded >= head, asked + CONFIRM_MS - performance.now()))) throw unconfirmed();
+    this.confirmedAt = asked;
+    this.isCut = false;
   }
 
   /** A log that does not respond must not delay this call or later ones. */
   private async headInTime(): Promise<number> {
     const asked = this.log.head('control').catch((error) => Promise.reject(unconfirmed(error)));
-    const head = await within(CONFIRM_MS, asked, undefined);
-    if (!head) throw unconfirmed();
+    const head = await inTime(asked, CONFIRM_MS);
     return head[0] ?? 0;
   }
 
@@ -290,6 +311,15 @@ export class ControlState implements FoldSnapshots {
 function outcomeOf(offset: number, { requestHash, events }: ControlRecord): CommandOutcome {
   return { offset, events, ...(requestHash !== undefined && { requestHash }) };
 }
+
+/** Rejects with `state_unconfirmed` if the work takes longer. */
+async function inTime<Result>(work: Promise<Result>, ms: number): Promise<Result> {
+  const done = await within(ms, work, LATE);
+  if (done === LATE) throw unconfirmed();
+  return done;
+}
+
+const LATE = Symbol('late');
 
 function unconfirmed(cause?: unknown): ControlError {
   const message = 'the state of keys and permissions cannot be confirmed at the moment';

@@ -6,7 +6,7 @@ import {
   endOfPlain,
   endOfScalar,
   endOfString,
-  isAt,
+  memberAt,
   NONE,
   OPEN_ARRAY,
   OPEN_OBJECT,
@@ -52,15 +52,23 @@ export class CompactJson {
 
   /** The texts in the order of their paths, undefined for each that is absent. `json` must be UTF-8. */
   textsIn(json: Buffer): readonly (string | undefined)[] | undefined {
-    const { spans } = this;
-    spans.fill(NONE);
-    if (json[0] !== OPEN_OBJECT || this.endOfObject(json, 1, this.members) !== json.length) return undefined;
-    const texts: (string | undefined)[] = [];
-    for (let slot = 0; slot < this.paths.length; slot += 1) {
-      const start = spans[2 * slot] as number;
-      texts.push(start === NONE ? undefined : json.toString('utf8', start, spans[2 * slot + 1]));
-    }
-    return texts;
+    return this.accepts(json) ? this.paths.map((_, slot) => this.text(json, slot)) : undefined;
+  }
+
+  /** Whether this is such an object: then `has` and `text` tell of it, and of no other. `json` must be UTF-8. */
+  accepts(json: Buffer): boolean {
+    this.spans.fill(NONE);
+    return json[0] === OPEN_OBJECT && this.endOfObject(json, 1, this.members) === json.length;
+  }
+
+  /** Whether there is a text at the path of this index. */
+  has(path: number): boolean {
+    return this.spans[2 * path] !== NONE;
+  }
+
+  /** The text at the path of this index, undefined if it is absent. */
+  text(json: Buffer, path: number): string | undefined {
+    return this.has(path) ? json.toString('utf8', this.spans[2 * path], this.spans[2 * path + 1]) : undefined;
   }
 
   /** Behind its brace; notes where the members stand that are looked at. */
@@ -69,7 +77,7 @@ export class CompactJson {
     for (let at = start; ; at += 1) {
       const end = endOfPlainText(json, at);
       if (end === NONE || json[end] !== COLON) return NONE;
-      const member = named(json, at + 1, end - 1, members);
+      const member = memberAt(json, at + 1, end - 1, members);
       at = member ? this.endOfMember(json, end + 1, member) : endOfValue(json, end + 1, 0);
       if (at === NONE || json[at] === CLOSE_OBJECT) return at === NONE ? NONE : at + 1;
       if (json[at] !== COMMA) return NONE;
@@ -85,13 +93,6 @@ export class CompactJson {
     spans[2 * slot + 1] = end - 1;
     return end;
   }
-}
-
-function named(json: Buffer, start: number, end: number, members: readonly Member[]): Member | undefined {
-  for (const member of members) {
-    if (member.name.length === end - start && isAt(json, start, member.name)) return member;
-  }
-  return undefined;
 }
 
 function endOfValue(json: Buffer, at: number, nested: number): number {

@@ -38,6 +38,10 @@ export class ConnectingEventLog implements EventLog {
     return this.now().head(topic);
   }
 
+  async beginning(topic: Topic): Promise<Offsets> {
+    return this.now().beginning(topic);
+  }
+
   async *read(topic: Topic, from: Offsets, signal: AbortSignal): AsyncGenerator<Batch> {
     const log = await this.opening.before(signal);
     if (log) yield* log.read(topic, from, signal);

@@ -4,15 +4,19 @@ import type { SearchedEvent } from '../model/audit-event.js';
  * The log is the only truth of the service: an ordered, durable, append-only sequence of records a partition. Every
  * adapter passes `test/contract/event-log.contract.ts`.
  *
- * Nothing in `audit` and `control` is ever changed or removed; readers interpret old records.
- * Processes announce their progress to each other in `progress`: only a shared log has it, and it keeps the last hour.
+ * Nothing in `audit` and `control` is ever changed or removed; readers interpret old records. Only expired records at the
+ * beginning of `audit` may be deleted, if the operator wants it (ADR 27).
+ * `checkpoints` seals the others: it says which records the trees cover, in which order (ADR 29). Processes announce their
+ * progress to each other in `progress`: only a shared log has it, and it keeps the last hour.
  */
-export type Topic = 'audit' | 'control' | 'audit.dead' | 'progress';
+export type Topic = 'audit' | 'control' | 'audit.dead' | 'progress' | 'checkpoints';
 
 export interface LogEntry {
   readonly topic: Topic;
-  /** Records of one key go to one partition, so they keep their order. Keys, names and values of headers are UTF-8. */
+  /** Records of one key go to one partition, so they keep their order, until partitions are added. Keys, names and values of headers are UTF-8. */
   readonly key: string;
+  /** Among how many of the first partitions the key chooses; absent: among all. */
+  readonly among?: number | undefined;
   /** Facts that a reader needs before it parses the value. `v`, the version of the schema, is always present. */
   readonly headers: Readonly<Record<string, string>>;
   readonly value: Uint8Array;
@@ -35,6 +39,8 @@ export interface LogRecord extends LogEntry, Position {
    * within a partition as long as the log's own clock does not; order by offset, never by time.
    */
   readonly time: number;
+  /** Why it cannot be decoded: it is a whole batch that somebody else appended. Its value has the batch's bytes. */
+  readonly undecodable?: string;
 }
 
 /** Next offset to read, by partition. An absent partition is at 0; one that the topic does not have is ignored. */
@@ -87,7 +93,8 @@ export interface EventLog {
    * error. In order within a partition, at least once, and only durable records. Every reader sees all of them. The next
    * batch is fetched when the consumer asks for it.
    *
-   * Throws `PositionOutOfRange` when `from` is behind the oldest record or beyond the head: never a silent reset.
+   * Throws `PositionOutOfRange` when `from` is behind the oldest record or beyond the head: never a silent reset. Where
+   * expired records are deleted, reading begins at `beginning` at the earliest.
    * Throws `CorruptRecord` at a record whose bytes were altered, after everything before it; a log that stores records in
    * batches returns nothing of its batch either.
    */
@@ -98,6 +105,12 @@ export interface EventLog {
 
   /** The next offset of each partition. Includes every append that resolved before the call. */
   head(topic: Topic): Promise<Offsets>;
+
+  /**
+   * The first offset that each partition may have: 0, also if it is absent, unless expired records are deleted from the
+   * beginning of the topic. There are no records before.
+   */
+  beginning(topic: Topic): Promise<Offsets>;
 
   /** The appends that are not durable yet. */
   readonly pending: { readonly entries: number; readonly bytes: number };
@@ -151,6 +164,9 @@ export interface Backup {
   snapshot(to: string): Promise<Snapshot>;
 }
 
+/** In the data folder, while a backup is made and downloaded. A process that was killed may leave it. */
+export const BACKUP_FILE = 'log.db.backup';
+
 /** Under this token Nest injects the `Backup`. */
 export const BACKUP = Symbol('Backup');
 
@@ -159,4 +175,10 @@ export interface Snapshot {
   readonly log: string;
   /** The next offset of each partition, by `topic/partition`. */
   readonly heads: Readonly<Record<string, number>>;
+}
+
+/** A log that can forget its oldest records. */
+export interface Forgetting {
+  /** Deletes the records of `audit` before these offsets, for ever. */
+  deleteBefore(ends: Offsets): Promise<void>;
 }

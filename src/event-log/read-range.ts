@@ -2,8 +2,8 @@ import { ControlError } from '../contract/errors.js';
 import type { Batch, EventLog, LogRecord, Offsets, Position, Topic } from './event-log.js';
 
 /**
- * The records of the partitions in `to`, from `from` to before `to`, in order within a partition; then it ends. Throws if the
- * signal aborts before, and what `read` throws.
+ * The records of the partitions in `to`, from `from` to before `to`, in order within a partition; then it ends. Deleted records
+ * leave a gap: a partition whose range was deleted yields nothing. Throws if the signal aborts before, and what `read` throws.
  */
 export async function* readRange(
   log: EventLog,
@@ -12,7 +12,14 @@ export async function* readRange(
   to: Offsets,
   signal: AbortSignal,
 ): AsyncGenerator<Batch> {
-  const starts = Object.keys(to).map((partition) => [Number(partition), from[Number(partition)] ?? 0] as const);
+  const ahead = Object.keys(to)
+    .map(Number)
+    .filter((partition) => (from[partition] ?? 0) < (to[partition] ?? 0));
+  if (ahead.length === 0) return;
+  const beginning = await log.beginning(topic);
+  const starts = ahead.map(
+    (partition) => [partition, Math.max(from[partition] ?? 0, beginning[partition] ?? 0)] as const,
+  );
   const open = new Map(starts.filter(([partition, start]) => start < (to[partition] ?? 0)));
   if (open.size === 0) return;
   // The other partitions are read from their ends, so they usually return nothing.

@@ -16,6 +16,7 @@ import { SERVICE_ORG } from '../model/publisher.js';
 import { targetLink } from '../model/resource-at.js';
 import { keyStream } from '../model/streams.js';
 import type { Clock } from '../platform/clock.js';
+import type { RefusalAs } from './errors/body.js';
 import { STATUSES } from './errors/statuses.js';
 import type { JsonDocument } from './json/parse.js';
 
@@ -54,9 +55,12 @@ declare module 'fastify' {
     access?: Access;
     maxBytes?: number;
     unparsed?: boolean;
+    packed?: boolean;
+    refusalAs?: RefusalAs;
     parse?: (bytes: Buffer) => JsonDocument;
     bodyOptional?: boolean;
     large?: boolean;
+    whileUnready?: boolean;
   }
 }
 
@@ -66,12 +70,18 @@ export interface BodyOptions {
   readonly maxBytes?: number;
   /** The route parses the body itself. */
   readonly unparsed?: boolean;
+  /** The body is a `PackedBody`: of any type, and unpacked if it has a `Content-Encoding`. `maxBytes` bounds it unpacked. */
+  readonly packed?: boolean;
+  /** In place of the Error body. */
+  readonly refusalAs?: RefusalAs;
   /** In place of `parseJson`. */
   readonly parse?: (bytes: Buffer) => JsonDocument;
   /** The body may be left out, as that of every DELETE. */
   readonly bodyOptional?: boolean;
   /** Whether it is one of the organization's large reads (`large-reads.ts`): by default where it shows some resources of many. */
   readonly large?: boolean;
+  /** Whether it is served while the process is not ready, because it may be what makes it ready. */
+  readonly whileUnready?: boolean;
 }
 
 /** Declares who may call the route, and what its body may be. A route without it stops the start. */
@@ -148,9 +158,11 @@ export class AccessCheck {
     this.confirm(request, access, keyHash, done);
   };
 
-  /** Whether no look at the log could change the answer. */
+  /** Whether no look at the log could change the answer: nothing in the log takes the root key away. */
   private isGranted(request: FastifyRequest, access: Checked, hash: string): boolean {
-    return this.state.isFresh && !this.refusal(request, access, hash) && !leavesOut(request, access);
+    return (
+      (access === 'root' || this.state.isFresh) && !this.refusal(request, access, hash) && !leavesOut(request, access)
+    );
   }
 
   private confirm(request: FastifyRequest, access: Checked, hash: string, done: HookHandlerDoneFunction): void {
@@ -314,9 +326,20 @@ function leavesOut({ reach }: FastifyRequest, access: Checked): boolean {
   return typeof access === 'object' && access.on === 'some' && reach !== 'all';
 }
 
-/** `Authorization: <key>` or `Authorization: Bearer <key>` (RFC 6750); the scheme in any case. */
-function presentedKeyHash(header: string | undefined): string | undefined {
-  if (header === undefined) return undefined;
-  const key = /^bearer /i.test(header) ? header.slice('bearer '.length).trim() : header.trim();
+/**
+ * `Authorization: <key>`, `Authorization: Bearer <key>` (RFC 6750), or `Authorization: Basic` with the key as the password of
+ * any user (RFC 7617), which is all that some shippers can send; the scheme in any case.
+ */
+function presentedKeyHash(header: string): string | undefined {
+  const [, scheme = '', rest = header] = /^(bearer|basic) (.*)$/is.exec(header) ?? [];
+  const key = scheme.toLowerCase() === 'basic' ? passwordIn(rest) : rest.trim();
   return key === '' || key.length > 1024 ? undefined : keyHash(key);
+}
+
+function passwordIn(credentials: string): string {
+  const decoded = Buffer.from(credentials.trim(), 'base64');
+  // The decoder skips what is no base64, and ends at the padding.
+  if (decoded.toString('base64') !== credentials.trim()) return '';
+  const pair = decoded.toString();
+  return pair.includes(':') ? pair.slice(pair.indexOf(':') + 1) : '';
 }

@@ -1,7 +1,6 @@
 import type { QueryBus } from '@nestjs/cqrs';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import type { ChangeRequest } from '../commands/control-changes.js';
-import { type Kind } from '../contract/kinds.js';
 import { LIMITS } from '../contract/limits.js';
 import { parseLink } from '../contract/links.js';
 import type { ControlState } from '../control/state.js';
@@ -25,16 +24,6 @@ export interface OrgPath {
 
 export interface RefPath extends OrgPath {
   readonly ref: string;
-}
-
-export const ORG_PATH = { org: 'name of the organization' };
-
-/** The parameters of a path to one resource, for the documentation. */
-export function refPathOf({ ref, noun }: Kind): Readonly<Record<string, string>> {
-  return {
-    ...ORG_PATH,
-    ref: ref === 'email' ? `e-mail address of the ${noun}, in any case, or its id` : `${ref} of the ${noun}`,
-  };
 }
 
 /** Of every change of a control resource. */

@@ -4,7 +4,8 @@ import { SERVICE_CONTEXT } from '../model/audit-event.js';
 import type { AuditContextSettings } from '../model/auditctx.js';
 import type { DocumentKind } from '../model/resource-kind.js';
 import { compileShape } from '../shapes/compiled.js';
-import { Satisfies } from '../shapes/shape.js';
+import { IsShape, Optional, Satisfies } from '../shapes/shape.js';
+import { IngestSettingsDto, ingestFaults } from './ingest.js';
 
 const IsDaysOrNull = (minimum: number) =>
   Satisfies({ type: ['integer', 'null'], minimum, maximum: LIMITS.retentionDays });
@@ -12,6 +13,7 @@ const IsDaysOrNull = (minimum: number) =>
 /** What of an audit context can be set. */
 class AuditContextSettingsDto {
   @IsDaysOrNull(1) retentionDays!: number | null;
+  @Optional() @IsShape(() => IngestSettingsDto) ingest?: IngestSettingsDto;
 }
 
 /** What of the service's own context can be set. */
@@ -22,11 +24,15 @@ class ServiceContextSettingsDto {
 const settingsFaults = compileShape(AuditContextSettingsDto);
 const serviceFaults = compileShape(ServiceContextSettingsDto);
 
-/** The settings of an audit context, sent as they were read, or the retention alone. */
+/** The settings of an audit context, sent as they were read, or some of them. */
 const SETTINGS: DocumentKind<AuditContextSettings> = {
   kind: kindOf('auditctx'),
-  newCheck: () => settingsFaults,
-  complete: ({ retentionDays }: AuditContextSettingsDto) => ({ retentionDays }),
+  newCheck: () => (document) => {
+    const { ingest, ...rest } = document as Record<string, unknown>;
+    if (ingest === null || ingest === undefined) return settingsFaults(rest);
+    return [...settingsFaults(document), ...ingestFaults(ingest)];
+  },
+  complete: ({ retentionDays, ingest }: AuditContextSettingsDto) => ({ retentionDays, ...(ingest && { ingest }) }),
 };
 
 /** Nobody can hide what was done: only of what was not done the retention can be set. */

@@ -1,4 +1,3 @@
-import { JSONSchema } from 'class-validator-jsonschema';
 import type { FieldFault } from '../contract/errors.js';
 import { kindOf } from '../contract/kinds.js';
 import { LIMITS } from '../contract/limits.js';
@@ -10,21 +9,24 @@ import { RegexCheck, regexFaults } from '../platform/regex/regex.js';
 import { escapePointer } from '../platform/text.js';
 import { compileShape } from '../shapes/compiled.js';
 import { DescribedDto } from '../shapes/resource.js';
-import { FORMATS, IsShape, IsText } from '../shapes/shape.js';
+import { Example, FORMATS, IsShape, IsText, Means } from '../shapes/shape.js';
 import { DomainSpecDto } from './domain-spec.js';
 import type { ShapedKind } from './shaped-kind.js';
 
 /** What a domain is: the body of a replacement, and of a patch once it is merged. */
 class DomainDto extends DescribedDto {
-  @IsShape(() => DomainSpecDto) spec!: DomainSpecDto;
+  @Means('What is taken and where it goes.') @IsShape(() => DomainSpecDto) spec!: DomainSpecDto;
 }
 
-@JSONSchema({
-  description:
-    'The name is a fully qualified host name in lower case, its labels in other scripts as A-labels, without wildcard. It is unique over the whole service.',
-})
+@Example(
+  {
+    name: 'www.example.com',
+    spec: { dnsMode: 'cname', ports: [{ number: 443, protocol: 'http2', routes: [{ prefix: '/', port: 8080 }] }] },
+  },
+  'The name is a fully qualified host name in lower case, its labels in other scripts as A-labels, without wildcard. It is unique over the whole service.',
+)
 export class CreateDomainDto extends DomainDto {
-  @IsText({ min: 1, max: LIMITS.hostName }) name!: string;
+  @Means('Fully qualified host name.', 'www.example.com') @IsText({ min: 1, max: LIMITS.hostName }) name!: string;
 }
 
 const shapeFaults = compileShape(DomainDto);

@@ -1,44 +1,50 @@
 import { IsIn } from 'class-validator';
-import { JSONSchema } from 'class-validator-jsonschema';
 import { kindOf } from '../contract/kinds.js';
 import { LIMITS } from '../contract/limits.js';
 import type { GroupDocument, GroupState } from '../model/control-events.js';
 import { groupRules } from '../model/group.js';
 import type { MemberQuery } from '../model/member-query.js';
 import { DescribedDto, QuerySpecDto, specFaults } from '../shapes/resource.js';
-import { IsName, IsShape, IsTexts, Optional } from '../shapes/shape.js';
+import { Example, IsName, IsShape, IsTexts, Means, Optional } from '../shapes/shape.js';
+import { propertyFault } from './properties.js';
 import { type ShapedKind, shaped } from './shaped-kind.js';
+import { USER } from './user.js';
 
-@JSONSchema({
-  description:
-    'Users who match are members as long as they match. Members have no order: a `sort` is kept as it was sent, and has no effect.',
-})
+@Means(
+  'Users who match are members as long as they match. Members have no order: a `sort` is kept as it was sent, and has no effect.',
+)
 class MemberQueryDto {
-  @IsIn(['user']) kind!: 'user';
-  @Optional() @IsIn(['items']) fetch?: 'items';
-  @IsShape(() => QuerySpecDto) spec!: QuerySpecDto;
+  @Means('Always `user`.') @IsIn(['user']) kind!: 'user';
+  @Optional() @Means('Always `items`.') @IsIn(['items']) fetch?: 'items';
+  @Means('Which users.') @IsShape(() => QuerySpecDto) spec!: QuerySpecDto;
 }
 
 /** What a group is: the body of a replacement, and of a patch once it is merged. */
 class GroupDto extends DescribedDto {
-  @Optional() @IsTexts({ max: LIMITS.members, maxLength: LIMITS.text }) memberLinks?: string[];
-  @Optional() @IsShape(() => MemberQueryDto) memberQuery?: MemberQueryDto;
+  @Optional()
+  @Means('Links of the users and service accounts in the group.', ['/org/acme/user/ann@example.com'])
+  @IsTexts({ max: LIMITS.members, maxLength: LIMITS.text })
+  memberLinks?: string[];
+  @Optional()
+  @Means('Users who match are members besides.')
+  @IsShape(() => MemberQueryDto)
+  memberQuery?: MemberQueryDto;
 }
 
+@Example({ name: 'devs', description: 'Developers', memberLinks: ['/org/acme/user/ann@example.com'] })
 class CreateGroupDto extends GroupDto {
   @IsName() name!: string;
 }
 
 /** What the shape of a query cannot say. */
 const queryFaults = ({ memberQuery }: GroupDto) =>
-  memberQuery ? specFaults(memberQuery.spec, 'user', '/memberQuery/spec') : [];
+  memberQuery ? specFaults(memberQuery.spec, 'user', '/memberQuery/spec', (path) => propertyFault(USER, path)) : [];
 
-const LINKS = { type: 'array', items: { type: 'string' } };
+/** Of any type: clients in Go cannot be made of an array or an object. */
 const LINKS_PATCH = {
-  type: ['array', 'object', 'null'],
-  items: LINKS.items,
-  properties: { $append: LINKS, $drop: LINKS, $replace: LINKS },
-  additionalProperties: false,
+  description:
+    'The links of the members, or an object with `$append`, `$drop` or `$replace` and the links to add, to remove, or that take the place of all; `null`: none.',
+  examples: [{ $append: ['/org/acme/user/ann@example.com'] }],
 };
 
 export const GROUP: ShapedKind<GroupState, GroupDocument> = {

@@ -4,6 +4,7 @@ import { isLive } from './key-life.js';
 import { memberCandidate } from './members.js';
 import { implied, type PermissionName, permissionsOn, type TargetKind } from './permission.js';
 import { type Candidate, matches } from './query.js';
+import type { Steps } from './steps.js';
 import { keyStream, serviceAccountStream, userStream } from './streams.js';
 import { viewOf } from './views.js';
 
@@ -73,9 +74,6 @@ interface GivenOnUsers {
   readonly principals: ReadonlySet<string>;
   readonly groups: readonly string[];
 }
-
-/** What a report is made in; a step is short. */
-type ReportSteps<Result> = Generator<void, Result>;
 
 /** What a report reads, as it was when the report began. */
 interface Reported {
@@ -205,7 +203,7 @@ export class AccessRules {
     const user = this.userAt(principal);
     if (!user || this.namedQueryGroups.length === 0) return [];
     const candidate = this.candidateOf(user);
-    return this.namedQueryGroups.filter((group) => isMatched(group, candidate));
+    return this.namedQueryGroups.filter(({ memberQuery }) => isMatched(memberQuery, candidate));
   }
 
   /** Whether the group links the user, or its query matches the user. */
@@ -250,7 +248,12 @@ export class AccessRules {
 
   private isIn(user: UserState, link: string, groupLink: string): boolean {
     const group = this.groups.get(groupLink);
-    return group !== undefined && (this.links(group, link) || isMatched(group, this.candidateOf(user)));
+    if (!group) return false;
+    // Few groups have a query, and what it looks at takes longer to make than everything else here.
+    return (
+      this.links(group, link) ||
+      (group.memberQuery !== undefined && isMatched(group.memberQuery, this.candidateOf(user)))
+    );
   }
 
   /** What queries look at. */
@@ -273,7 +276,7 @@ export class AccessRules {
    * Who may do what to the resource, and why: every permission of its kind, in the kind's order. Undefined for a report with
    * more than so many bindings. It takes long where many users match many queries, so it can stop between its steps.
    */
-  *reportOn(kind: TargetKind, target: string, most: number): ReportSteps<readonly PermissionReport[] | undefined> {
+  *reportOn(kind: TargetKind, target: string, most: number): Steps<readonly PermissionReport[] | undefined> {
     const grants: Grant[] = [];
     // As they are when it begins: the fold may go on meanwhile.
     const { policies, groups, namedQueryGroups } = this;
@@ -303,7 +306,7 @@ export class AccessRules {
     links: readonly string[],
     { groups, namedQueryGroups }: Reported,
     given: Pick<Grant, 'policyLink' | 'grantedPermissions'>,
-  ): ReportSteps<Iterable<Grant>> {
+  ): Steps<Iterable<Grant>> {
     const grants = new Map<string, Grant>();
     for (const one of links) {
       const group = groups.get(one);
@@ -319,7 +322,7 @@ export class AccessRules {
   }
 
   /** Everybody who belongs to the group, and how. Who is linked and matches too counts as linked. */
-  private *membersOf(group: GroupState, queryGroups: readonly GroupState[]): ReportSteps<readonly Member[]> {
+  private *membersOf(group: GroupState, queryGroups: readonly GroupState[]): Steps<readonly Member[]> {
     this.matched ??= yield* this.findMatched(queryGroups);
     const linked = new Set(group.memberLinks);
     const matched = (this.matched.get(group.name) ?? []).filter((link) => !linked.has(link));
@@ -330,13 +333,13 @@ export class AccessRules {
   }
 
   /** Of the users as they are when it begins. */
-  private *findMatched(queryGroups: readonly GroupState[]): ReportSteps<ReadonlyMap<string, readonly string[]>> {
+  private *findMatched(queryGroups: readonly GroupState[]): Steps<ReadonlyMap<string, readonly string[]>> {
     const found = new Map(queryGroups.map(({ name }) => [name, [] as string[]]));
     for (const user of found.size > 0 ? [...this.read.all('user', this.org)] : []) {
       const candidate = this.candidateOf(user);
       const link = linkTo(this.org, 'user', user.email);
       for (const [at, group] of queryGroups.entries()) {
-        if (isMatched(group, candidate)) found.get(group.name)?.push(link);
+        if (isMatched(group.memberQuery, candidate)) found.get(group.name)?.push(link);
         if (at % MATCHES_A_STEP === 0) yield;
       }
     }
@@ -344,6 +347,6 @@ export class AccessRules {
   }
 }
 
-function isMatched({ memberQuery }: GroupState, candidate: Candidate): boolean {
-  return memberQuery !== undefined && matches(memberQuery.spec, candidate);
+function isMatched(query: GroupState['memberQuery'], candidate: Candidate): boolean {
+  return query !== undefined && matches(query.spec, candidate);
 }

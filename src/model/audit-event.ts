@@ -1,4 +1,4 @@
-import { parseInstant } from './instant.js';
+import { isFinerThanMs, readInstant } from './instant.js';
 import type { Publisher } from './publisher.js';
 
 /** A JSON object whose members the service neither reads nor indexes. */
@@ -9,6 +9,7 @@ export interface SentAuditEvent {
   readonly resource: { readonly id?: string; readonly name?: string; readonly type?: string; readonly data?: Json };
   readonly id?: string;
   readonly eventTime?: string;
+  readonly eventTimeSent?: string;
   readonly postedTime?: string;
   readonly receivedTime?: string;
   readonly requestId?: string;
@@ -85,15 +86,20 @@ export const CONTEXT_NAME_PATTERN = '^[A-Za-z0-9][A-Za-z0-9._-]{0,127}$';
 
 /**
  * The event as it is recorded: what the service assigns is its own, what has a default and is absent gets it, all else
- * is as it was sent. `eventTime` must be valid.
+ * is as it was sent. `eventTime` must be valid. It is recorded in UTC, to the millisecond; a finer one stays beside it as
+ * `eventTimeSent`.
  */
 export function recordedEvent(sent: SentAuditEvent, publication: Publication): AuditEvent {
   const { id, postedTime, org, contextName, remoteIp, requestId, publisher, subject } = publication;
-  const { id: _sentId, receivedTime: _sentTime, ...rest } = sent;
+  const { id: _sentId, receivedTime: _sentTime, eventTimeSent, ...rest } = sent;
+  const eventTime = sent.eventTime === undefined ? postedTime : inUtc(sent.eventTime);
+  // An event that was read and is published again keeps it.
+  const finer = [sent.eventTime, eventTimeSent].find((time) => time !== undefined && isFiner(time, eventTime));
   return {
     id,
     ...rest,
-    eventTime: sent.eventTime === undefined ? postedTime : inUtc(sent.eventTime),
+    eventTime,
+    ...(finer !== undefined && { eventTimeSent: finer }),
     postedTime,
     requestId: sent.requestId ?? requestId,
     context: { remoteIp, ...sent.context, org, name: contextName, publisher },
@@ -103,12 +109,17 @@ export function recordedEvent(sent: SentAuditEvent, publication: Publication): A
 
 /** Whether a valid time already has the form in which times leave the service. */
 function isWritten(time: string): boolean {
-  return time.length === 24 && time[19] === '.' && time[23] === 'Z';
+  return time.length === 24 && time[10] === 'T' && time[19] === '.' && time[23] === 'Z';
+}
+
+/** Whether it is the same millisecond, and says more. */
+function isFiner(time: string, eventTime: string): boolean {
+  return isFinerThanMs(time) && readInstant(time) === Date.parse(eventTime);
 }
 
 function inUtc(time: string): string {
   if (isWritten(time)) return time;
-  const ms = parseInstant(time);
+  const ms = readInstant(time);
   if (ms === undefined) throw new Error('the time of an event is checked before the event is recorded');
   return new Date(ms).toISOString();
 }

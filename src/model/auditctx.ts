@@ -1,11 +1,29 @@
 import { SERVICE_CONTEXT } from './audit-event.js';
 import { type Change, changedDocument, checkPrecondition, ofSameResource, partsOf } from './change.js';
 import type { AuditContextEvent, AuditContextState, ControlEvent, Read } from './control-events.js';
+import { isSameJson, type Json } from './json.js';
 import type { DocumentKind } from './resource-kind.js';
 import { auditContextStream } from './streams.js';
 
-export function evolveAuditContext(_state: AuditContextState | undefined, event: AuditContextEvent): AuditContextState {
-  return event.data;
+/** What is hidden depends on when the log took the record, not on the clock of the process that wrote it. */
+export function evolveAuditContext(
+  state: AuditContextState | undefined,
+  { data }: AuditContextEvent,
+  time: number,
+): AuditContextState {
+  return { ...data, ...hiddenBy(state, data.deniedRetentionDays !== undefined, time) };
+}
+
+/** What the settings before have hidden when these ones replace them. */
+function hiddenBy(
+  before: AuditContextState | undefined,
+  hasDenied: boolean,
+  now: number,
+): Pick<AuditContextState, 'hiddenBefore' | 'deniedHiddenBefore'> {
+  return {
+    hiddenBefore: before ? servedFrom(before, now) : 0,
+    ...(hasDenied && { deniedHiddenBefore: deniedServedFrom(before, now) }),
+  };
 }
 
 const MINUTE_MS = 60 * 1000;
@@ -27,7 +45,7 @@ export function deniedServedFrom(settings: AuditContextState | undefined, now: n
 }
 
 /** What a caller says of an audit context. */
-export type AuditContextSettings = Pick<AuditContextState, 'retentionDays' | 'deniedRetentionDays'>;
+export type AuditContextSettings = Pick<AuditContextState, 'retentionDays' | 'deniedRetentionDays' | 'ingest'>;
 
 export interface SetRetention {
   readonly org: string;
@@ -49,22 +67,20 @@ export function decideSetRetention(
   const parts = partsOf(of.kind, change);
   checkPrecondition(parts.expected, before?.version);
   const settings = settingsOf(name, before);
-  const { retentionDays, deniedRetentionDays } = ofSameResource(parts.identity, before ?? { name }, () =>
-    changedDocument(of, of.newCheck(), { before: settings, ref: name, how: change.how }, parts),
+  const changes = change.how === 'replace' ? withOthers(name, settings, parts.changes) : parts.changes;
+  const after = ofSameResource(parts.identity, before ?? { name }, () =>
+    changedDocument(of, of.newCheck(), { before: settings, ref: name, how: change.how }, { ...parts, changes }),
   );
-  const isSame = settings.retentionDays === retentionDays && settings.deniedRetentionDays === deniedRetentionDays;
-  if (isSame) return [];
-  const now = Date.parse(at);
+  if (isSameJson(settings, after)) return [];
+  const { retentionDays, deniedRetentionDays, ingest } = after;
   const data: AuditContextState = {
     id: before?.id ?? ids.context,
     org,
     name,
     retentionDays,
-    hiddenBefore: before ? servedFrom(before, now) : 0,
-    ...(deniedRetentionDays !== undefined && {
-      deniedRetentionDays,
-      deniedHiddenBefore: deniedServedFrom(before, now),
-    }),
+    ...(deniedRetentionDays !== undefined && { deniedRetentionDays }),
+    ...(ingest !== undefined && { ingest }),
+    ...hiddenBy(before, deniedRetentionDays !== undefined, Date.parse(at)),
     version: (before?.version ?? 0) + 1,
     created: before?.created ?? at,
     lastModified: at,
@@ -73,6 +89,13 @@ export function decideSetRetention(
 }
 
 function settingsOf(name: string, state: AuditContextState | undefined): AuditContextSettings {
-  const { retentionDays = null, deniedRetentionDays = DENIED_RETENTION_DAYS } = state ?? {};
-  return { retentionDays, ...(name === SERVICE_CONTEXT && { deniedRetentionDays }) };
+  const { retentionDays = null, deniedRetentionDays = DENIED_RETENTION_DAYS, ingest } = state ?? {};
+  if (name === SERVICE_CONTEXT) return { retentionDays, deniedRetentionDays };
+  return { retentionDays, ...(ingest && { ingest }) };
+}
+
+/** A setting that a replacement does not name stays: to set the one must not lose the other. */
+function withOthers(name: string, settings: AuditContextSettings, changes: Json): Json {
+  const isNamed = 'retentionDays' in changes || 'ingest' in changes;
+  return isNamed && name !== SERVICE_CONTEXT ? { ...settings, ...changes } : changes;
 }

@@ -1,7 +1,10 @@
 import type { DomainSpec } from './domain-spec.js';
+import type { IngestSettings } from './ingest.js';
 import type { MemberQuery } from './member-query.js';
 import type { TargetKind } from './permission.js';
+import type { IdentifiersPlaced, PlacementState } from './placement.js';
 import type { Origin, Resource, ResourceEvent } from './resource.js';
+import type { Steps } from './steps.js';
 
 /** Every control resource: its kind in stream names, and its state. A resource with rules of its own adds a line here. */
 export interface States {
@@ -15,6 +18,7 @@ export interface States {
   domain: DomainState;
   key: KeyState;
   authz: AuthzState;
+  placement: PlacementState;
 }
 
 export type StreamName = `${keyof States | 'keyuse'}/${string}`;
@@ -29,7 +33,8 @@ export type ControlEvent =
   | InvitationEvent
   | DomainEvent
   | KeyEvent
-  | AuthzEvent;
+  | AuthzEvent
+  | IdentifiersPlaced;
 
 /** Kinds whose resources name users, groups and service accounts. */
 export type NamingKind = 'group' | 'policy';
@@ -61,6 +66,12 @@ export interface Read {
   keysOf(principal: string): readonly { readonly stream: `key/${string}`; readonly state: KeyState }[];
 }
 
+/**
+ * A decision that may look at many resources. The state can change between its steps, so it reads the streams that it rests on
+ * before the first: when one of them moves, what it decides is void.
+ */
+export type Deciding = Steps<ControlEvent[]>;
+
 export function kindOfStream(stream: StreamName): keyof States {
   return stream.slice(0, stream.indexOf('/')) as keyof States;
 }
@@ -80,6 +91,8 @@ export interface AuditContextState {
   /** As `retentionDays` and `hiddenBefore`, of the denied attempts; only in the service's own context. */
   readonly deniedRetentionDays?: number | null;
   readonly deniedHiddenBefore?: number;
+  /** How lines that are no events become events; records from before it was there have none. */
+  readonly ingest?: IngestSettings;
   /** Counts the settings from 1. */
   readonly version: number;
   readonly created: string;

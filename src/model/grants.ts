@@ -8,6 +8,7 @@ import { ControlRefusal, lacksText, type Missing } from './refusal.js';
 import type { Occasion } from './resource.js';
 import { refuseSelfTagged } from './self-tagged.js';
 import { readAfter } from './state-after.js';
+import { finished, type Steps } from './steps.js';
 import { authzStream, groupStream, policyStream } from './streams.js';
 
 /** Holds nothing: no link is empty. */
@@ -19,16 +20,16 @@ export const NOBODY = '';
  * it can set on itself. Every decision that can give something calls it with all its
  * events: it compares the state before them with the state after them, so it does not matter how something is given.
  */
-export function refuseGrants(
+export function* refuseGrants(
   read: Read,
   { org, granter }: Pick<Occasion, 'granter'> & { readonly org: string },
   events: readonly ControlEvent[],
-): void {
+): Steps<void> {
   if (granter === null) return;
   const rules = rulesOf(read, org);
-  const missing = missingForEvents(read, rules, org, granter, events);
+  const missing = yield* missingForEvents(read, rules, org, granter, events);
   if (missing) throw lacking(missing, rules, org, granter, 'which this change would give');
-  refuseSelfTagged(read, rules, { org, granter }, events);
+  yield* refuseSelfTagged(read, rules, { org, granter }, events);
 }
 
 /** Throws `forbidden` when a key of the principal would let the granter do what it may not do itself. */
@@ -50,7 +51,7 @@ export function missingFor(
   needed: readonly Given[] = [],
 ): Missing | undefined {
   const rules = rulesOf(read, org);
-  return missingOf(rules, granter, needed) ?? missingForEvents(read, rules, org, granter, events);
+  return missingOf(rules, granter, needed) ?? finished(missingForEvents(read, rules, org, granter, events));
 }
 
 /** The refusal names what the granter lacks, but no resource that the granter may not view. */
@@ -66,13 +67,13 @@ function rulesOf(read: Read, org: string): AccessRules {
   return new AccessRules(read, org);
 }
 
-function missingForEvents(
+function* missingForEvents(
   read: Read,
   rules: AccessRules,
   org: string,
   granter: string,
   events: readonly ControlEvent[],
-): Missing | undefined {
+): Steps<Missing | undefined> {
   const said = events.flatMap((event): readonly Given[] => {
     if (event.type === 'policy-created' || event.type === 'policy-edited') {
       return newlyGiven(read(policyStream(org, event.data.name)), event.data);
@@ -83,7 +84,7 @@ function missingForEvents(
     }
     return [];
   });
-  return missingOf(rules, granter, said) ?? missingForMatches(read, rules, org, granter, events);
+  return missingOf(rules, granter, said) ?? (yield* missingForMatches(read, rules, org, granter, events));
 }
 
 /** Whether others may be members than before: by a new link, or by another query. */
@@ -94,17 +95,18 @@ function isWidened(before: GroupState | undefined, after: GroupState): boolean {
 }
 
 /** What is lacking where the events make a user match the query of a group that policies name. */
-function missingForMatches(
+function* missingForMatches(
   read: Read,
   rules: AccessRules,
   org: string,
   granter: string,
   events: readonly ControlEvent[],
-): Missing | undefined {
+): Steps<Missing | undefined> {
   const users = usersConcerned(read, org, events);
   if (users.size === 0) return undefined;
   const after = new AccessRules(readAfter(read, events), org);
   for (const [user, { isNew }] of users) {
+    yield;
     for (const group of after.matchedBy(user)) {
       const link = linkTo(org, 'group', group.name);
       if (rules.isMember(user, link)) continue;

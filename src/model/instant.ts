@@ -12,9 +12,10 @@ const FIRST_MS = Date.parse('0001-01-01T00:00:00.000Z');
 const LAST_MS = Date.parse('9999-12-31T23:59:59.999Z');
 
 /**
- * Milliseconds since 1970 of an ISO 8601 instant (RFC 3339: date, `T`, time, and `Z` or an offset), or undefined where
- * it is none, does not exist in the calendar, has digits below the millisecond, or leaves the years 0001 to 9999. Not by
- * `Date.parse`, which takes more forms, and misreads long fractions.
+ * Milliseconds since 1970 of an ISO 8601 instant (RFC 3339: date, `T`, time, and `Z` or an offset), or undefined if it is
+ * none, does not exist in the calendar, or leaves the years 0001 to 9999. Finer digits are cut off. Not by `Date.parse`,
+ * which takes more forms, and misreads long fractions.
+ * Members of groups depend on which texts are instants: other spellings are for `readInstant`.
  */
 export function parseInstant(text: string): number | undefined {
   if (text.length < SHORTEST || text.length > LONGEST) return undefined;
@@ -34,6 +35,19 @@ export function parseInstant(text: string): number | undefined {
   if (new Date(local).getUTCDate() !== day) return undefined;
   const ms = local - CYCLE_MS - offset * MINUTE_MS;
   return ms >= FIRST_MS && ms <= LAST_MS ? ms : undefined;
+}
+
+/** As `parseInstant`, and with what RFC 3339 also allows: `t` or a blank in place of `T`, and `z` in place of `Z`. */
+export function readInstant(text: string): number | undefined {
+  const [date, time] = [text.slice(0, 10), text.slice(11)];
+  return /[Tt ]/.test(text[10] ?? '') ? parseInstant(`${date}T${time.replace(/z$/, 'Z')}`) : undefined;
+}
+
+/** Whether an instant has digits below the millisecond that are not 0. */
+export function isFinerThanMs(text: string): boolean {
+  const end = endOfFraction(text);
+  for (let at = 23; at < end; at += 1) if (text[at] !== '0') return true;
+  return false;
 }
 
 /** The number that so many digits stand for; NaN where one of them is none. */
@@ -57,10 +71,9 @@ function endOfFraction(text: string): number {
   return at;
 }
 
-/** Of `.` and digits; NaN for none, or where more than three of them say something. */
+/** Of `.` and digits, without those below the millisecond; NaN for none. */
 function milliseconds(text: string, end: number): number {
   if (end === 20) return Number.NaN;
-  for (let at = 23; at < end; at += 1) if (text[at] !== '0') return Number.NaN;
   const count = Math.min(3, end - 20);
   return digits(text, 20, count) * 10 ** (3 - count);
 }

@@ -48,7 +48,7 @@ export function isObject(value: unknown): value is Json {
 
 /**
  * One text for all texts of the same JSON value: members sorted by name (UTF-16 code units), no white space, numbers in
- * their shortest form; a number kept digit for digit stays so. After RFC 8785.
+ * their shortest form. After RFC 8785. A number that a double cannot hold (raw JSON) has as many texts as spellings.
  */
 export function canonicalJson(value: unknown): string {
   if (value === null || typeof value !== 'object' || JSON.isRawJSON(value)) return JSON.stringify(value);

@@ -145,6 +145,7 @@ function permissionsOf(
 }
 
 function targetOf(read: Read, org: string, kind: TargetKind, link: string, findUser: FindUser): string | undefined {
-  const parsed = parseLink(link);
+  // The links of audit contexts themselves are those of the audit API.
+  const parsed = parseLink(kind === 'auditctx' ? link.replace(/^\/audit\//, '/') : link);
   return parsed?.org === org && parsed.kind === kind ? targetLink(read, org, kind, parsed.ref, findUser) : undefined;
 }

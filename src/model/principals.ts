@@ -16,7 +16,7 @@ export function usersOf(read: Read, org: string): FindUser {
     const known = read(userStream(org, ref.toLowerCase()));
     if (known) return known;
     byId ??= new Map(read.all('user', org).map((user) => [user.id, user]));
-    return byId.get(ref);
+    return byId.get(ref.toLowerCase());
   };
 }
 

@@ -1,4 +1,4 @@
-import { parseInstant } from './instant.js';
+import { isFinerThanMs, parseInstant } from './instant.js';
 
 export const OPERATORS = ['=', '!=', '>', '>=', '<', '<=', '~', 'exists', '!exists'] as const;
 type Operator = (typeof OPERATORS)[number];
@@ -92,10 +92,15 @@ function compares(op: Exclude<Operator, 'exists' | '!exists'>, found: Scalar, va
 function compareScalars(found: Scalar, value: Scalar): number | undefined {
   if (typeof found === 'number') return sign(found, typeof value === 'number' ? value : numberOf(value));
   if (typeof found === 'boolean') return String(found) === String(value) ? 0 : undefined;
-  const instant = parseInstant(found);
-  const other = instant === undefined ? undefined : parseInstant(String(value));
+  const instant = wholeInstant(found);
+  const other = instant === undefined ? undefined : wholeInstant(String(value));
   if (instant !== undefined && other !== undefined) return sign(instant, other);
   return compareText(found, String(value));
+}
+
+/** Finer instants would be the same by their milliseconds: they are compared as texts. */
+function wholeInstant(text: string): number | undefined {
+  return isFinerThanMs(text) ? undefined : parseInstant(text);
 }
 
 function numberOf(value: Scalar): number {

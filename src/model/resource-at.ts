@@ -6,7 +6,7 @@ import type { TargetKind } from './permission.js';
 import { type FindUser, userOf, usersOf } from './principals.js';
 import type { ResourceState } from './resource-kind.js';
 
-type ResourceStream = `${Exclude<keyof States, 'org' | 'key' | 'authz'>}/${string}`;
+type ResourceStream = `${Exclude<keyof States, 'org' | 'key' | 'authz' | 'placement'>}/${string}`;
 
 export function resourceStream({ name, unique }: Kind, org: string, ref: string): ResourceStream {
   return (unique === 'service' ? `${name}/${ref}` : `${name}/${org}/${ref}`) as ResourceStream;

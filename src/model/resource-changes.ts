@@ -9,7 +9,7 @@ import {
   type Precondition,
   partsOf,
 } from './change.js';
-import type { ControlEvent, Read } from './control-events.js';
+import type { ControlEvent, Deciding, Read } from './control-events.js';
 import { refuseGrants } from './grants.js';
 import { groupsWithout } from './group.js';
 import { keysRevoked } from './key.js';
@@ -27,11 +27,11 @@ export interface CreateResource<Document extends ResourceDocument = ResourceDocu
 }
 
 /** Where the name is unique over the whole service, the refusal does not say whose it is. */
-export function decideCreate<State extends ResourceState, Document extends ResourceDocument>(
+export function* decideCreate<State extends ResourceState, Document extends ResourceDocument>(
   of: ResourceKind<State, Document>,
   read: Read,
   command: CreateResource<Document>,
-): ControlEvent[] {
+): Deciding {
   const { org, name, document, at, id } = command;
   const { kind } = of;
   const stream = resourceStream(kind, org, name);
@@ -43,7 +43,7 @@ export function decideCreate<State extends ResourceState, Document extends Resou
     eventOf(kind, 'created', { ...begun(id(0), at), org, name, ...origin, ...settled }, id(1)),
     ...(of.gives.includes('create') ? [authzChanged(org)] : []),
   ];
-  if (of.gives.includes('create')) refuseGrants(read, command, events);
+  if (of.gives.includes('create')) yield* refuseGrants(read, command, events);
   return events;
 }
 
@@ -54,12 +54,12 @@ export interface EditResource extends Occasion {
 }
 
 /** No event where the resource is as it should be already. */
-export function decideEdit<State extends ResourceState, Document extends ResourceDocument>(
+export function* decideEdit<State extends ResourceState, Document extends ResourceDocument>(
   of: ResourceKind<State, Document>,
   read: Read,
   command: EditResource,
   check: Check = of.newCheck(),
-): ControlEvent[] {
+): Deciding {
   const { org, ref, change, at, id } = command;
   const { kind } = of;
   const before = existing<State>(read, kind, org, ref);
@@ -85,7 +85,7 @@ export function decideEdit<State extends ResourceState, Document extends Resourc
     ...(gives ? [authzChanged(org)] : []),
   ];
   keepSuperuserKey(read, org, at, events);
-  if (gives) refuseGrants(read, command, events);
+  if (gives) yield* refuseGrants(read, command, events);
   return events;
 }
 
@@ -96,7 +96,7 @@ export interface DeleteResource extends Occasion {
 }
 
 /** Memberships, the places in policies and the keys go with the resource, in the same record. */
-export function decideDelete(of: ResourceKind, read: Read, command: DeleteResource): ControlEvent[] {
+export function* decideDelete(of: ResourceKind, read: Read, command: DeleteResource): Deciding {
   const { org, ref, expected, at } = command;
   const { kind } = of;
   const before = existing(read, kind, org, ref);
@@ -116,7 +116,7 @@ export function decideDelete(of: ResourceKind, read: Read, command: DeleteResour
     authzChanged(org),
   ];
   keepSuperuserKey(read, org, at, events);
-  if (of.gives.includes('delete')) refuseGrants(read, command, events);
+  if (of.gives.includes('delete')) yield* refuseGrants(read, command, events);
   return events;
 }
 

@@ -5,6 +5,7 @@ import { type Given, givenTo, missingOf, newlyGivenTo } from './given.js';
 import { isMatchedByTags, isQueryNew, type MemberQuery, mayMatchByTags, readsTags } from './member-query.js';
 import { ControlRefusal, type Fault } from './refusal.js';
 import { readAfter } from './state-after.js';
+import type { Steps } from './steps.js';
 import { groupStream, policyStream } from './streams.js';
 
 /** A group whose matching users get something by a change, and where the change says so. */
@@ -19,17 +20,17 @@ interface Gain {
 /**
  * Throws `validation_failed` when the events give something to a group, or a query to a group that is given something, and
  * a user would get it by a tag that it can set on itself. Before such a change nothing stops users from setting that tag.
- * A user that has what is given already gains nothing. Reads all users once, and only for a change of that kind.
+ * A user that has what is given already gains nothing. Looks at all users once, and only for a change of that kind.
  */
-export function refuseSelfTagged(
+export function* refuseSelfTagged(
   read: Read,
   before: AccessRules,
   { org, granter }: { readonly org: string; readonly granter: string },
   events: readonly ControlEvent[],
-): void {
+): Steps<void> {
   const gains = events.flatMap((event) => gainsOf(read, before, org, event));
   if (gains.length === 0) return;
-  const found = selfTagged(read, before, new AccessRules(readAfter(read, events), org), org, gains);
+  const found = yield* selfTagged(read, before, new AccessRules(readAfter(read, events), org), org, gains);
   const known = before.reach(granter, 'user', 'view');
   const faults = [...found].map(([{ pointer }, emails]): Fault => {
     const shown = emails.filter((email) => known === 'all' || known.has(linkTo(org, 'user', email)));
@@ -71,15 +72,16 @@ function gainOf(group: GroupState | undefined, given: readonly Given[], pointer:
 }
 
 /** By what they would gain from: the e-mail addresses of those that would. */
-function selfTagged(
+function* selfTagged(
   read: Read,
   before: AccessRules,
   after: AccessRules,
   org: string,
   gains: readonly Gain[],
-): ReadonlyMap<Gain, readonly string[]> {
+): Steps<ReadonlyMap<Gain, readonly string[]>> {
   const found = new Map<Gain, string[]>();
   for (const user of read.all('user', org)) {
+    yield;
     const possible = gains.filter(({ memberQuery }) => mayMatchByTags(memberQuery, user.tags));
     if (possible.length === 0 || !before.hasOnItself(user, 'edit')) continue;
     const link = linkTo(org, 'user', user.email);

@@ -4,12 +4,12 @@ import type { KeyState, Read, States } from './control-events.js';
 import { refOf } from './resource-at.js';
 
 /** The resources that are read one by one and in lists, each under its own kind. */
-export type ViewKind = Exclude<keyof States, 'key' | 'authz'>;
+export type ViewKind = Exclude<keyof States, 'key' | 'authz' | 'placement'>;
 
 export type View = Readonly<Record<string, unknown>>;
 
 /** What the service itself needs, and nobody sees. */
-const INTERNAL = [
+const INTERNAL: ReadonlySet<string> = new Set([
   'org',
   'codeHash',
   'groupId',
@@ -18,7 +18,7 @@ const INTERNAL = [
   'hiddenBefore',
   'deniedHiddenBefore',
   'superusers',
-];
+]);
 
 /** The resource as callers see it, the same in every response. */
 export function viewOf(kind: ViewKind, state: object, read: Read): View {
@@ -29,7 +29,9 @@ export function viewOf(kind: ViewKind, state: object, read: Read): View {
 }
 
 export function publicPart(state: object): View {
-  return Object.fromEntries(Object.entries(state).filter(([name]) => !INTERNAL.includes(name)));
+  const shown: Record<string, unknown> = {};
+  for (const [name, value] of Object.entries(state)) if (!INTERNAL.has(name)) shown[name] = value;
+  return shown;
 }
 
 /** A kind that shows keys shows which keys it has, and nothing that would help to use them. */

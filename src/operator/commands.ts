@@ -1,6 +1,8 @@
 import { type BaseContext, Cli, Command, type Definition, Option } from 'clipanion';
+import { signingKeyFile } from '../composition/kept-secrets.js';
 import { useLocalService } from './local-service.js';
 import { restore } from './restore.js';
+import { rotateKey } from './rotate-key.js';
 
 const NAME = 'control-service';
 
@@ -25,18 +27,43 @@ class Restore extends Command<Context> {
   static override paths = [['restore']];
   static override usage = Command.Usage({
     description: 'check a backup, and put it into the data folder of a service that is stopped',
-    examples: [['Restore a backup', 'control-service restore --from log-backup.db']],
+    examples: [
+      ['Restore a backup', 'control-service restore --from log-backup.db'],
+      [
+        'Go on with it after checkpoints were published',
+        'control-service restore --from log-backup.db --new-epoch "disk lost"',
+      ],
+    ],
   });
 
-  from = Option.String('--from', { description: 'the backup; its checksum is read from FILE.sha256', required: true });
+  from = Option.String('--from', { description: 'the backup; its checksum is read from FILE.sha256' });
   dataDir = Option.String('--data-dir', process.env.CONTROL_DATA_DIR || './data', {
     description: 'the data folder; default: CONTROL_DATA_DIR, else ./data',
   });
   sha256 = Option.String('--sha256', { description: 'the checksum, in place of FILE.sha256' });
   force = Option.Boolean('--force', false, { description: 'move a log that is there aside' });
+  newEpoch = Option.String('--new-epoch', {
+    description: 'the reason why an earlier state of the log goes on: new checkpoints get other names',
+  });
 
   execute(): Promise<number> {
     return restore(this);
+  }
+}
+
+class RotateKey extends Command<Context> {
+  static override paths = [['rotate-key']];
+  static override usage = Command.Usage({
+    description: 'make a new key for checkpoints; the one before signs too for 90 days. Restart the service then',
+    examples: [['Replace the key', 'control-service rotate-key']],
+  });
+
+  dataDir = Option.String('--data-dir', process.env.CONTROL_DATA_DIR || './data', {
+    description: 'the data folder; default: CONTROL_DATA_DIR, else ./data',
+  });
+
+  execute(): Promise<number> {
+    return rotateKey(process.env.CONTROL_CHECKPOINT_KEY_FILE || signingKeyFile(this.dataDir));
   }
 }
 
@@ -91,7 +118,7 @@ class Version extends Command<Context> {
 
 /** Runs one command line. The result is the exit code: 2 if the command line is wrong. */
 export async function run(args: readonly string[], version: string): Promise<number> {
-  const cli = Cli.from<Context>([Start, Restore, Backup, Rebuild, Reconcile, Version], {
+  const cli = Cli.from<Context>([Start, Restore, RotateKey, Backup, Rebuild, Reconcile, Version], {
     binaryName: NAME,
     enableColors: false,
   });
@@ -108,6 +135,9 @@ export async function run(args: readonly string[], version: string): Promise<num
     command = cli.process([...args], { version });
   } catch (error) {
     return refuse((error as Error).message.split('\n')[0] ?? '', explained(definition));
+  }
+  if (command instanceof Restore && command.from === undefined && command.newEpoch === undefined) {
+    return refuse('--from is required', explained(definition));
   }
   return command.validateAndExecute();
 }

@@ -1,29 +1,46 @@
 import { existsSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { notesFile, signingKeyFile } from '../composition/kept-secrets.js';
+import { keptKeys } from '../composition/sealing.js';
+import { EmbeddedEventLog } from '../event-log/embedded/event-log.js';
 import { restoreLog } from '../event-log/embedded/restore.js';
 import { CorruptRecord } from '../event-log/event-log.js';
+import { systemClock } from '../platform/clock.js';
+import { setAside } from '../platform/sqlite.js';
 import { StoreUnusable } from '../platform/store-unusable.js';
+import { beginEpoch } from '../sealing/epoch.js';
+import { NotesFile } from '../sealing/kept-notes.js';
+import { SealingRefused } from '../sealing/term.js';
 
 export interface RestoreOptions {
-  readonly from: string;
+  /** Undefined: the log that is in the folder is the restored one. */
+  readonly from?: string | undefined;
   readonly dataDir: string;
   readonly sha256?: string | undefined;
   readonly force: boolean;
+  /** Why an earlier state of the log goes on: its trees get other names. */
+  readonly newEpoch?: string | undefined;
 }
 
 /** Restores, and says on standard error what it did or why it did nothing. The result is the exit code. */
 export async function restore(options: RestoreOptions): Promise<number> {
   try {
-    await restoreAndSay(options);
+    if (options.from !== undefined) await restoreAndSay(options.from, options);
+    if (options.newEpoch !== undefined) await beginEpochAndSay(options.dataDir, options.newEpoch);
     return 0;
   } catch (error) {
     const { message, stack } = error as Error;
-    const isKnown = error instanceof StoreUnusable || error instanceof CorruptRecord || 'syscall' in (error as Error);
+    const isKnown =
+      error instanceof StoreUnusable ||
+      error instanceof SealingRefused ||
+      error instanceof CorruptRecord ||
+      'syscall' in (error as Error);
     say(`restore: ${isKnown ? message : stack}`);
     return 1;
   }
 }
 
-async function restoreAndSay({ from, dataDir, force, ...options }: RestoreOptions): Promise<void> {
+async function restoreAndSay(from: string, { dataDir, force, ...options }: RestoreOptions): Promise<void> {
   const sha256 = options.sha256 ?? keptChecksum(from);
   if (sha256 === undefined) say(`${from}.sha256 is not there: only the records' own checksums are checked`);
   const restored = await restoreLog({ from, dataDir, force, ...(sha256 !== undefined && { sha256 }) });
@@ -32,6 +49,24 @@ async function restoreAndSay({ from, dataDir, force, ...options }: RestoreOption
   if (movedTo !== undefined) say(`the log that was there is ${movedTo}`);
   say(`restored ${file}, log ${log}, records ${counts.join(', ')}`);
   say('the next start makes the read model from it; the root key is the one of the folder, or a new one');
+}
+
+/** The trees are made anew from the restored log; those of the log before stay aside. A key that was lost is made anew, too. */
+async function beginEpochAndSay(dataDir: string, reason: string): Promise<void> {
+  const log = await EmbeddedEventLog.open({ file: join(dataDir, 'log.db'), clock: systemClock });
+  try {
+    const origin = process.env.CONTROL_TLOG_ORIGIN || `svc-${log.id}`;
+    const last = await new NotesFile(notesFile(dataDir)).last();
+    const keyFile = process.env.CONTROL_CHECKPOINT_KEY_FILE || signingKeyFile(dataDir);
+    const { newest } = keptKeys(keyFile, origin, true);
+    const trees = join(dataDir, 'tlog.db');
+    setAside(trees);
+    const { publicKey } = newest;
+    const { epoch, vkey } = await beginEpoch(log, { reason, last, publicKey, origin, now: Date.now() });
+    say(`epoch ${epoch} begins; give its key to witnesses and auditors: ${vkey}`);
+  } finally {
+    await log.close();
+  }
 }
 
 /** The checksum that `svc backup` wrote beside the file. */

@@ -1,7 +1,7 @@
-import { fdatasync, ftruncateSync, writeSync } from 'node:fs';
+import { fdatasync, ftruncateSync, statfsSync, writeSync } from 'node:fs';
 import { promisify } from 'node:util';
 
-/** How the log changes its file: in one object, so that a test can stand between the log and its disk. */
+/** How the stores use their disk: in one object, so that a test can stand between them and it. */
 export const disk = {
   /** Writes all of the bytes. */
   write(fd: number, bytes: Uint8Array, position: number): void {
@@ -14,4 +14,9 @@ export const disk = {
   },
   /** Waits outside the event loop until what was written is durable. */
   sync: promisify(fdatasync),
+  /** How many bytes can be written in the file system of the folder. */
+  free(folder: string): number {
+    const { bavail, bsize } = statfsSync(folder);
+    return bavail * bsize;
+  },
 };

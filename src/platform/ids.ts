@@ -50,6 +50,19 @@ export function systemIds(clock: Clock): Ids {
   };
 }
 
+const UUID_V7 = /^[0-9a-f]{8}-[0-9a-f]{4}-7[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$/;
+
+/** Nobody made an identifier before the first, or makes one after the second: a time outside is not that of an event. */
+const [FIRST_TIME, END_TIME] = [Date.UTC(2020), Date.UTC(2050)];
+
+/**
+ * Whether it is a UUIDv7, which begins with its time, and the time can be right. Foreign records may have any until the year
+ * 10889, and each month of such times takes an index.
+ */
+export function hasTime(id: string): boolean {
+  return UUID_V7.test(id) && timeOf(id) >= FIRST_TIME && timeOf(id) < END_TIME;
+}
+
 /** The time in a UUIDv7, in milliseconds. */
 export function timeOf(id: string): number {
   return Number.parseInt(id.slice(0, 8) + id.slice(9, 13), 16);

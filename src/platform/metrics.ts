@@ -1,8 +1,12 @@
-import { Counter, Gauge, Histogram, Registry } from 'prom-client';
+import { Counter, Gauge, Histogram, type LabelValues, Registry, register } from 'prom-client';
 import type { ErrorCode } from '../contract/errors.js';
+import { within } from './waiting.js';
 
 /** From half a millisecond, an fsync on a fast disk, to the longest wait. */
 const SECONDS = [0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10];
+
+/** A value that takes longer is left out, so that a scrape returns the others in time. */
+export const SCRAPE_MS = 2_000;
 
 export type PublishOutcome = 'searchable' | 'recorded' | ErrorCode;
 
@@ -118,9 +122,9 @@ export class Metrics {
     });
   }
 
-  /** The text exposition format. */
+  /** The text exposition format; with the metrics of the process itself, if `main.ts` collects them. */
   exposition(): Promise<string> {
-    return this.registry.metrics();
+    return Registry.merge([this.registry, register]).metrics();
   }
 
   get contentType(): string {
@@ -134,4 +138,11 @@ export class Metrics {
   private histogram(name: string, help: string): Histogram {
     return new Histogram({ name: `control_${name}`, help, buckets: SECONDS, registers: [this.registry] });
   }
+}
+
+/** A gauge that cannot be read at the moment, or not in time, has no value, and does not fail the others. */
+export async function setOrOmit(gauge: Gauge, labels: LabelValues<string>, read: () => Promise<number>): Promise<void> {
+  const value = await within(SCRAPE_MS, read(), undefined).catch(() => undefined);
+  if (value === undefined) gauge.remove(labels);
+  else gauge.set(labels, value);
 }

@@ -10,7 +10,7 @@ const STICKY = 0o1000;
 
 /** What the service keeps in the folder, with what SQLite keeps beside a database. */
 const DATA_FILE =
-  /^((log|read-model)\.db(\.next)?(-wal|-shm|-journal)?|log\.(records|.*\.places)|control\.snapshot|root\.key|service\.secret)$/;
+  /^((log|read-model|tlog)\.db(\.next)?(-wal|-shm|-journal)?|log\.(records|.*\.places)|control\.snapshot|checkpoints\.txt|(root|checkpoint)\.key|service\.secret)$/;
 
 /**
  * Makes the folder, or takes the one that is there, for this user alone: 0700, and its files 0600, with a warning for what

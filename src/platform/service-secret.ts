@@ -6,7 +6,7 @@ const TAG_BYTES = 16;
 /** Sealed texts are padded to whole blocks, so that their length reveals little about the text. */
 const BLOCK = 64;
 
-type Purpose = 'key' | 'cursor';
+type Purpose = 'key' | 'cursor' | 'progress';
 type Use = Purpose | `${Purpose} nonce`;
 
 /**

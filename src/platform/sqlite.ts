@@ -1,4 +1,4 @@
-import { closeSync, existsSync, fsyncSync, openSync } from 'node:fs';
+import { closeSync, existsSync, fsyncSync, openSync, renameSync, rmSync } from 'node:fs';
 import { dirname } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { StoreUnusable } from './store-unusable.js';
@@ -19,31 +19,39 @@ export function sqliteFault(error: unknown): SqliteFault | undefined {
   return 'other';
 }
 
-/** 128 MiB: the longer the write-ahead log, the more changes of one page reach the file as one, with fewer fsyncs. */
-const CHECKPOINT_PAGES = 32_768;
-
 /**
  * The pages that one commit of the read model changes: with less, SQLite writes them early and again, which took a third more
  * CPU a write at a million events. Memory is taken only for pages that change.
  */
-const CACHE_KIB = 64 * 1024;
+const CACHE_KIB = 128 * 1024;
 
 /**
  * Opens a database for this process alone: the lock is taken at once and held until it is closed, so two services never
- * share a data folder. Refuses a file that another program made (by SQLite's `application_id`) before it changes
- * anything in it. Throws `StoreUnusable` with the remedy.
+ * share a data folder. A commit is durable when it returns. Refuses a file that another program made (by SQLite's
+ * `application_id`) before it changes anything in it. Throws `StoreUnusable` with the remedy.
  */
-export function openExclusive(file: string, application: number, synchronous: 'FULL' | 'NORMAL'): DatabaseSync {
+export function openExclusive(file: string, application: number): DatabaseSync {
+  return open(file, application, 'EXCLUSIVE', 'PRAGMA synchronous = FULL');
+}
+
+/**
+ * As `openExclusive`, but leaves the lock to others: other connections of this process may copy the write-ahead log into the
+ * file, and this one never does until it is closed. After a loss of power the last commits may be gone.
+ */
+export function openUncopied(file: string, application: number): DatabaseSync {
+  const settings = `PRAGMA synchronous = NORMAL; PRAGMA cache_size = -${CACHE_KIB}; PRAGMA wal_autocheckpoint = 0`;
+  return open(file, application, 'NORMAL', settings);
+}
+
+function open(file: string, application: number, locking: 'EXCLUSIVE' | 'NORMAL', settings: string): DatabaseSync {
   const existed = existsSync(file);
   let db: DatabaseSync | undefined;
   try {
     if (!existed) makePrivate(file);
     db = new DatabaseSync(file);
-    db.exec('PRAGMA locking_mode = EXCLUSIVE');
+    db.exec(`PRAGMA locking_mode = ${locking}`);
     if (existed) refuseForeign(db, file, application);
-    db.exec('PRAGMA journal_mode = WAL');
-    db.exec(`PRAGMA synchronous = ${synchronous}; PRAGMA cache_size = -${CACHE_KIB}; PRAGMA trusted_schema = OFF`);
-    db.exec(`PRAGMA wal_autocheckpoint = ${CHECKPOINT_PAGES}`);
+    db.exec(`PRAGMA journal_mode = WAL; ${settings}; PRAGMA trusted_schema = OFF`);
     db.exec('BEGIN IMMEDIATE; COMMIT');
     if (!existed) syncFolder(dirname(file));
     return db;
@@ -81,9 +89,43 @@ export function unusable(file: string, error: unknown): unknown {
     ioError: 'the disk reports an error: check the disk; the file was left untouched',
     other: 'it was left untouched',
   } as const;
-  const fault = sqliteFault(error);
+  const fault = diskFault(error);
   if (!fault) return error;
   return new StoreUnusable(`${file}: ${remedy[fault]} (${(error as Error).message})`, { cause: error });
+}
+
+/** As `sqliteFault`, also of a call of `node:fs`. */
+export function diskFault(error: unknown): SqliteFault | undefined {
+  return sqliteFault(error) ?? fileFault(error);
+}
+
+/** As `sqliteFault`, of a call of `node:fs`. */
+function fileFault(error: unknown): SqliteFault | undefined {
+  const faults: Readonly<Record<string, SqliteFault>> = {
+    ENOSPC: 'full',
+    EDQUOT: 'full',
+    EROFS: 'readonly',
+    EACCES: 'cannotOpen',
+    EPERM: 'cannotOpen',
+    EIO: 'ioError',
+  };
+  if (typeof error !== 'object' || error === null || !('syscall' in error)) return undefined;
+  return faults[String((error as NodeJS.ErrnoException).code)];
+}
+
+/** What SQLite keeps beside a database, and applies to whatever database it finds there. */
+export const COMPANIONS = ['-wal', '-shm', '-journal'] as const;
+
+export function removeDatabase(file: string): void {
+  for (const suffix of ['', ...COMPANIONS]) rmSync(file + suffix, { force: true });
+}
+
+/** Keeps the last file that was replaced: if a log was lost, it is the only evidence left. */
+export function setAside(file: string): void {
+  for (const suffix of ['', ...COMPANIONS]) {
+    rmSync(`${file}.replaced${suffix}`, { force: true });
+    if (existsSync(file + suffix)) renameSync(file + suffix, `${file}.replaced${suffix}`);
+  }
 }
 
 /** A new file's name is durable only when its folder is. Windows neither needs this nor has it. */

@@ -27,3 +27,10 @@ export function cutTo(bytes: number, text: string): string {
 export function escapePointer(name: string): string {
   return name.replaceAll('~', '~0').replaceAll('/', '~1');
 }
+
+const UUID = /^[\da-f]{8}-[\da-f]{4}-[\da-f]{4}-[\da-f]{4}-[\da-f]{12}$/i;
+
+/** A UUID as this service writes it (RFC 9562 section 4 takes either case); any other text as it is. */
+export function lowerCaseId(text: string): string {
+  return UUID.test(text) ? text.toLowerCase() : text;
+}

@@ -7,11 +7,13 @@ import {
   endOfPlain,
   endOfScalar,
   isAt,
+  memberAt,
   NONE,
   OPEN_ARRAY,
   OPEN_OBJECT,
   QUOTE,
 } from '../contract/json-tokens.js';
+import { LeftOut } from './left-out.js';
 import { type ReadObject, writtenWith } from './verbatim-writer.js';
 
 /** What is known of an object's members: a text, an object of such members, or any object, which nobody looks into. */
@@ -19,7 +21,7 @@ export interface VerbatimShape {
   readonly [name: string]: 'text' | 'free' | VerbatimShape;
 }
 
-/** An object as it was sent. */
+/** An object as it was sent, without the known members that are null. */
 export interface Verbatim {
   /** With all texts; an empty object stands for each free one. */
   readonly value: object;
@@ -46,22 +48,23 @@ class Free {
 
 const FREE = Object.freeze(new Free());
 const BACKSLASH = 0x5c;
-const MINUS = 0x2d;
-const ZERO = 0x30;
-const NINE = 0x39;
-/** So long a whole number is in any case written back as it is. */
-const SAFE_DIGITS = 15;
-const LONGEST_NUMBER = 32;
-/** With more members it takes longer to look for a duplicate than to parse. */
-const MOST_MEMBERS = 32;
+/** With more members, a duplicate is looked up and not searched for. */
+const MOST_SEARCHED = 32;
 const PROTO = Buffer.from('__proto__');
-/** What follows a backslash where `JSON.stringify` writes one, but for `u`. */
+const NULL = Buffer.from('null');
+/** What follows a backslash where `JSON.stringify` writes one, but for `u`; and its escapes with `u`. */
 const ESCAPED = new Set(Array.from('"\\bfnrt', (char) => char.charCodeAt(0)));
+const CONTROLS = new Set(
+  Array.from({ length: 0x20 }, (_, code) => JSON.stringify(String.fromCharCode(code)).slice(1, -1)).filter(
+    (text) => text.length === 6,
+  ),
+);
 
 /**
- * Reads objects of a known shape from JSON that `JSON.parse` and `JSON.stringify` would give back byte for byte, and makes
- * nothing of their free members: about half the CPU of parsing and writing. Other JSON must be parsed. What it accepts is
- * JSON without white space and without repeated names, `__proto__` and numbers that a double cannot hold.
+ * Reads objects of a known shape from JSON, and makes nothing of their free members: about half the CPU of parsing and
+ * writing, and numbers and the order of members stay as they were sent. It accepts JSON without white space, without
+ * repeated names and `__proto__`, and with the escapes that `JSON.stringify` writes. A known member that is null counts as
+ * absent, and is left out.
  */
 export class VerbatimJson {
   private readonly members: readonly Member[];
@@ -70,30 +73,35 @@ export class VerbatimJson {
   private at = 0;
   /** The deepest so far. */
   private depth = 0;
+  private readonly leftOut = new LeftOut();
   /** The names of the free objects that are open: begin and end of each. */
   private readonly names: number[] = [];
 
   constructor(
     shape: VerbatimShape,
     private readonly maxDepth: number,
+    /** Of JSON that was read: numbers that a double cannot hold must not be lost. */
+    private readonly parse: (json: Buffer) => unknown,
   ) {
     this.members = membersOf(shape);
   }
 
-  /** Undefined for what must be parsed, whether it is JSON or not. */
+  /** Undefined for what is not accepted, whether it is JSON or not. */
   read(json: Buffer): Verbatim | undefined {
     if (!isUtf8(json)) return undefined;
     this.json = json;
     this.at = 0;
     this.depth = 1;
     this.names.length = 0;
+    this.leftOut.clear();
     const read = this.object(this.members, 1);
     if (!read || this.at !== json.length) return undefined;
+    if (this.leftOut.hasAny) return this.read(this.leftOut.of(json));
     return {
       value: read.value,
       depth: this.depth,
       with: (changed) => writtenWith(json, read, changed),
-      parse: () => JSON.parse(json.toString()),
+      parse: () => this.parse(json),
     };
   }
 
@@ -117,12 +125,13 @@ export class VerbatimJson {
       const start = this.at + 1;
       const end = this.endOfString(start);
       if (end === NONE || json[end] !== COLON) return undefined;
-      const member = named(json, start + 1, end - 1, members);
+      const member = memberAt(json, start + 1, end - 1, members);
       if (!member || value[member.key] !== undefined) return undefined;
       this.at = end + 1;
       const found = this.member(member, depth, inner);
       if (found === undefined) return undefined;
       value[member.key] = found;
+      if (found === null) this.leftOut.add(json, start, this.at);
       keys.push(member.key);
       const { at } = this;
       if (json[at] !== COMMA && json[at] !== CLOSE_OBJECT) return undefined;
@@ -133,7 +142,12 @@ export class VerbatimJson {
     }
   }
 
+  /** Undefined for what it may not be. */
   private member({ type }: Member, depth: number, inner: ReadObject[]): unknown {
+    if (isAt(this.json, this.at, NULL)) {
+      this.at += NULL.length;
+      return null;
+    }
     if (type === 'text') return this.text();
     if (type === 'free') {
       if (this.json[this.at] !== OPEN_OBJECT) return undefined;
@@ -161,7 +175,7 @@ export class VerbatimJson {
     if (first === QUOTE) return this.endOfString(at);
     if (first === OPEN_OBJECT) return this.endOfFree(at, depth + 1);
     if (first === OPEN_ARRAY) return this.endOfArray(at, depth + 1);
-    return this.endOfScalar(at);
+    return endOfScalar(this.json, at);
   }
 
   private endOfFree(start: number, depth: number): number {
@@ -169,10 +183,13 @@ export class VerbatimJson {
     if (!this.enter(depth)) return NONE;
     if (json[start + 1] === CLOSE_OBJECT) return start + 2;
     const first = names.length;
+    let known: Set<string> | undefined;
     for (let at = start + 1; ; at += 1) {
       const end = this.endOfString(at);
-      if (end === NONE || json[end] !== COLON || !this.isNewName(at + 1, end - 1, first)) return NONE;
-      names.push(at + 1, end - 1);
+      if (end === NONE || json[end] !== COLON) return NONE;
+      if (names.length - first === 2 * MOST_SEARCHED) known ??= this.namesFrom(first);
+      if (known ? !this.isAdded(known, at + 1, end - 1) : !this.isNewName(at + 1, end - 1, first)) return NONE;
+      if (!known) names.push(at + 1, end - 1);
       at = this.endOfValue(end + 1, depth);
       if (at === NONE) return NONE;
       if (json[at] === COMMA) continue;
@@ -192,17 +209,31 @@ export class VerbatimJson {
     }
   }
 
-  /** With a digit in front it may be an index: `JSON.parse` puts those first. Each accepted string has one spelling. */
+  /** Each accepted string has one spelling. */
   private isNewName(start: number, end: number, first: number): boolean {
     const { json, names } = this;
-    const initial = json[start] as number;
-    if (initial >= ZERO && initial <= NINE) return false;
-    if (names.length - first >= 2 * MOST_MEMBERS) return false;
     for (let other = first; other < names.length; other += 2) {
       const from = names[other] as number;
       if ((names[other + 1] as number) - from === end - start && isSame(json, from, start, end - start)) return false;
     }
-    return end - start !== PROTO.length || !isAt(json, start, PROTO);
+    return !this.isProto(start, end);
+  }
+
+  private isProto(start: number, end: number): boolean {
+    return end - start === PROTO.length && isAt(this.json, start, PROTO);
+  }
+
+  private namesFrom(first: number): Set<string> {
+    const { json, names } = this;
+    const known = new Set<string>();
+    for (let at = first; at < names.length; at += 2) known.add(json.toString('latin1', names[at], names[at + 1]));
+    return known;
+  }
+
+  /** Whether the name is new; then it is known from now on. */
+  private isAdded(known: Set<string>, start: number, end: number): boolean {
+    const { size } = known;
+    return !this.isProto(start, end) && known.add(this.json.toString('latin1', start, end)).size > size;
   }
 
   /** Behind the string, if its escapes are the ones that `JSON.stringify` writes. */
@@ -210,19 +241,12 @@ export class VerbatimJson {
     const { json } = this;
     if (json[start] !== QUOTE) return NONE;
     let at = endOfPlain(json, start + 1);
-    while (json[at] === BACKSLASH && ESCAPED.has(json[at + 1] ?? 0)) at = endOfPlain(json, at + 2);
+    while (json[at] === BACKSLASH) {
+      const size = ESCAPED.has(json[at + 1] ?? 0) ? 2 : CONTROLS.has(json.toString('latin1', at, at + 6)) ? 6 : 0;
+      if (size === 0) return NONE;
+      at = endOfPlain(json, at + size);
+    }
     return json[at] === QUOTE ? at + 1 : NONE;
-  }
-
-  private endOfScalar(at: number): number {
-    const { json } = this;
-    const end = endOfScalar(json, at);
-    const first = json[at] as number;
-    if (end === NONE || (first !== MINUS && (first < ZERO || first > NINE))) return end;
-    if (first !== MINUS && end - at <= SAFE_DIGITS && isWhole(json, at, end)) return end;
-    if (end - at > LONGEST_NUMBER) return NONE;
-    const text = json.toString('latin1', at, end);
-    return String(Number(text)) === text ? end : NONE;
   }
 }
 
@@ -234,22 +258,7 @@ function membersOf(shape: VerbatimShape): readonly Member[] {
   }));
 }
 
-function named(json: Buffer, start: number, end: number, members: readonly Member[]): Member | undefined {
-  for (const member of members) {
-    if (member.name.length === end - start && isAt(json, start, member.name)) return member;
-  }
-  return undefined;
-}
-
 function isSame(json: Buffer, one: number, other: number, length: number): boolean {
   for (let index = 0; index < length; index += 1) if (json[one + index] !== json[other + index]) return false;
-  return true;
-}
-
-function isWhole(json: Buffer, start: number, end: number): boolean {
-  for (let at = start; at < end; at += 1) {
-    const byte = json[at] as number;
-    if (byte < ZERO || byte > NINE) return false;
-  }
   return true;
 }

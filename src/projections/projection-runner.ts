@@ -1,7 +1,7 @@
 import type { Logger } from 'pino';
 import { isWaitedFor } from '../event-log/audit-record.js';
 import { deadLetter, type Unreadable } from '../event-log/dead-letter.js';
-import { type Batch, type EventLog, type Offsets, UnreadableRecord } from '../event-log/event-log.js';
+import { type Batch, type EventLog, type LogRecord, type Offsets, UnreadableRecord } from '../event-log/event-log.js';
 import type { Metrics } from '../platform/metrics.js';
 import { untilDone } from '../platform/retry.js';
 import { StoreUnusable } from '../platform/store-unusable.js';
@@ -10,7 +10,7 @@ import { pause, together } from '../platform/waiting.js';
 import type { ProgressFeed, RecordOutcome } from '../progress/progress-feed.js';
 import type { Outcome, Write } from '../read-model/document.js';
 import { GenerationLost, GenerationSealed, type ReadModel } from '../read-model/read-model.js';
-import type { Project, Projection } from './projection.js';
+import { type Project, type Projection, skipUnreadable } from './projection.js';
 import { Refresher } from './refresher.js';
 
 /** How often the progress is announced again, for processes that joined late. */
@@ -18,6 +18,9 @@ const REPEAT_MS = 1_000;
 
 /** How long to wait at a seal before looking up the live generation again. */
 const SEALED_MS = 50;
+
+/** A seal lasts seconds; a wait that is longer is logged. */
+const LONG_SEALED_MS = 5_000;
 
 export interface ProjectionStatus {
   /** Searches find everything that the partitions of this process had when the projection started. */
@@ -47,7 +50,8 @@ export class ProjectionRunner {
   /** Whether the progress has been read from the read model. */
   private started = false;
   private generation = 0;
-  private stalled: string | undefined;
+  /** Why works do not progress, while they are retried: one partition may, while another does not. */
+  private readonly stalls = new Map<object, string>();
   /** When the log took the last record that is in the read model, in milliseconds. */
   lastIndexedTime = 0;
   private toWrites: Project = () => [];
@@ -107,7 +111,8 @@ export class ProjectionRunner {
   get status(): ProjectionStatus {
     const caughtUp =
       this.started && [...this.marks].every(([at, { searchable }]) => searchable >= (this.goal[at] ?? 0));
-    return { caughtUp, ...(this.stalled !== undefined && { stalled: this.stalled }) };
+    const [stalled] = this.stalls.values();
+    return { caughtUp, ...(stalled !== undefined && { stalled }) };
   }
 
   /** The progress of the partitions of this process. */
@@ -117,6 +122,7 @@ export class ProjectionRunner {
 
   private async assigned(partitions: readonly number[], signal: AbortSignal): Promise<Offsets> {
     const progress = await this.untilDone(signal, async () => {
+      await this.passDeleted(partitions);
       const found = await this.model.progress(this.projection.topic);
       await this.model.refresh();
       return found;
@@ -130,17 +136,31 @@ export class ProjectionRunner {
     for (const partition of partitions) {
       const at = next[partition] ?? 0;
       this.marks.set(partition, { indexed: at, searchable: at, told: at, since: at });
-      await this.untilDone(signal, () => this.announce(partition));
     }
+    await this.untilDone(signal, () => this.announceAll(partitions));
     this.started = true;
     return this.projection.fromStart ? { 0: resumed?.from ?? 0 } : next;
+  }
+
+  /** Expired records before the beginning of the log were deleted: nothing will come from there. */
+  private async passDeleted(partitions: readonly number[]): Promise<void> {
+    const { topic } = this.projection;
+    const beginning = await this.log.beginning(topic);
+    if (Object.keys(beginning).length === 0) return;
+    const { next } = await this.model.progress(topic);
+    for (const partition of partitions) {
+      const [first = 0, from = 0] = [beginning[partition], next[partition]];
+      if (from < first) await this.model.apply(topic, [], { [partition]: first }, { [partition]: from });
+    }
   }
 
   private async handle(batch: Batch, signal: AbortSignal): Promise<void> {
     const mark = this.marks.get(batch.partition);
     // Another process owns the partition by now, and continues from the stored progress.
     if (!mark) return;
-    const { writes, unreadable } = this.project(batch, mark.indexed);
+    const projected = await this.project(batch, mark.indexed, signal);
+    if (!projected) return;
+    const { writes, unreadable } = projected;
     if (batch.next <= mark.indexed) return;
     await this.bury(unreadable, signal);
     const outcomes = await this.untilDone(signal, () => this.apply(batch, writes, mark));
@@ -152,30 +172,54 @@ export class ProjectionRunner {
     await this.tell(batch, mark, notable, signal);
   }
 
-  /** The writes of the records from `done` on. Earlier ones only advance a projection that folds. */
-  private project(batch: Batch, done: number): { writes: Write[]; unreadable: Unreadable[] } {
+  /**
+   * The writes of the records from `done` on. Earlier ones only advance a projection that folds. Waits at a record until an
+   * operator has it skipped; undefined if the signal aborts before.
+   */
+  private async project(
+    batch: Batch,
+    done: number,
+    signal: AbortSignal,
+  ): Promise<{ writes: Write[]; unreadable: Unreadable[] } | undefined> {
     const writes: Write[] = [];
     const unreadable: Unreadable[] = [];
+    const project = skipUnreadable(this.projection, this.toWrites, (record, { message }) => {
+      if (record.offset >= done) unreadable.push({ record, reason: message });
+    });
     for (const record of batch.records) {
       const isNew = record.offset >= done;
-      try {
-        const found = this.toWrites(record, isNew);
-        if (isNew) writes.push(...found);
-      } catch (error) {
-        if (!(error instanceof UnreadableRecord) || this.projection.unreadable === 'stop') throw error;
-        if (isNew) unreadable.push({ record, reason: error.message });
-      }
+      const found = await this.unlessStopped(record, () => project(record, isNew), signal);
+      if (!found) return undefined;
+      if (isNew) writes.push(...found);
     }
     return { writes, unreadable };
   }
 
+  private async unlessStopped(
+    record: LogRecord,
+    project: () => Write[],
+    signal: AbortSignal,
+  ): Promise<Write[] | undefined> {
+    try {
+      return project();
+    } catch (error) {
+      if (!(error instanceof UnreadableRecord) || !this.projection.skipped) throw error;
+      return (await this.projection.skipped(record, error, signal)) ? project() : undefined;
+    }
+  }
+
   /** Waits while the generation is sealed: the next one continues from the same offset. */
   private async apply({ partition, next }: Batch, writes: readonly Write[], { indexed }: Mark): Promise<Outcome[]> {
+    let noted = performance.now() + LONG_SEALED_MS;
     for (;;) {
       try {
         return await this.model.apply(this.projection.topic, writes, { [partition]: next }, { [partition]: indexed });
       } catch (error) {
         if (!(error instanceof GenerationSealed)) throw error;
+        if (performance.now() > noted) {
+          this.logger.warn({ err: error, partition }, 'the projection waits for a rebuild to end');
+          noted = Number.POSITIVE_INFINITY;
+        }
         await pause(SEALED_MS);
         await this.follow();
       }
@@ -202,7 +246,11 @@ export class ProjectionRunner {
       await this.announce(batch.partition, notable);
       return;
     }
-    if (notable.length > 0) await this.untilDone(signal, () => this.announce(batch.partition, notable));
+    if (notable.length > 0) {
+      await this.untilDone(signal, () => this.announce(batch.partition, notable));
+      // Stopped before it was announced, maybe: the next owner says that the outcomes before its start may be unknown.
+      if (signal.aborted) return;
+    }
     // Not before: a refresh under way would announce it as searchable without its outcomes.
     mark.told = mark.indexed;
     this.refresher.request(topic === 'control' || batch.records.some(isWaitedFor));
@@ -215,11 +263,11 @@ export class ProjectionRunner {
     return async (generation) => {
       // The refresh may have been of another generation than the writes.
       if (generation !== before || generation !== this.generation) return this.refresher.request(false);
-      for (const { partition, mark, told } of applied) {
-        if (this.marks.get(partition) !== mark || mark.searchable >= told) continue;
-        mark.searchable = told;
-        await this.announce(partition);
-      }
+      const later = applied.filter(
+        ({ partition, mark, told }) => this.marks.get(partition) === mark && mark.searchable < told,
+      );
+      for (const { mark, told } of later) mark.searchable = told;
+      await this.announceAll(later.map(({ partition }) => partition));
     };
   }
 
@@ -241,6 +289,11 @@ export class ProjectionRunner {
     await this.feed.publish({ topic, generation: this.generation, partition, indexed, searchable, since, outcomes });
   }
 
+  /** At once, so that one request to the log has all of them. */
+  private async announceAll(partitions: readonly number[]): Promise<void> {
+    await Promise.all(partitions.map((partition) => this.announce(partition)));
+  }
+
   /** Announces the progress periodically, and notices another generation while nothing is written. */
   private async repeat(signal: AbortSignal): Promise<void> {
     while (!signal.aborted) {
@@ -248,9 +301,11 @@ export class ProjectionRunner {
       if (signal.aborted || this.marks.size === 0) continue;
       try {
         await this.follow();
-        for (const partition of [...this.marks.keys()]) await this.announce(partition);
+        await this.announceAll([...this.marks.keys()]);
+        this.stalls.delete(this);
       } catch (error) {
         if (error instanceof GenerationLost) throw error;
+        this.stalls.set(this, (error as Error).message);
         this.logger.warn({ err: error, topic: this.projection.topic }, 'the progress could not be announced; retrying');
       }
     }
@@ -258,15 +313,14 @@ export class ProjectionRunner {
 
   private async untilDone<Result>(signal: AbortSignal, work: () => Promise<Result>): Promise<Result | undefined> {
     const { topic } = this.projection;
-    const result = await untilDone(signal, work, (error, wait) => {
+    const done = untilDone(signal, work, (error, wait) => {
       // No retry can help: the process ends with the reason.
       if (error instanceof GenerationLost || error instanceof StoreUnusable) throw error;
-      this.stalled = (error as Error).message;
+      this.stalls.set(work, (error as Error).message);
       this.metrics.retried(topic);
       this.logger.error({ err: error, topic, wait }, 'the projection does not progress; retrying');
     });
-    this.stalled = undefined;
-    return result;
+    return done.finally(() => this.stalls.delete(work));
   }
 }
 

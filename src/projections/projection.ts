@@ -1,4 +1,4 @@
-import { type LogRecord, type Topic, UnreadableRecord } from '../event-log/event-log.js';
+import type { LogRecord, Topic, UnreadableRecord } from '../event-log/event-log.js';
 import type { Write } from '../read-model/document.js';
 import type { KindName } from '../read-model/kinds.js';
 
@@ -11,6 +11,11 @@ export interface Projection {
   readonly fromStart: boolean;
   /** Whether an unreadable record becomes a dead letter, or stops the projection. */
   readonly unreadable: 'dead-letter' | 'stop';
+  /**
+   * Of a projection that stops: resolves with true when an operator has the record skipped, so that it is read without an
+   * effect, and with false when the signal aborts before. Absent: the process must not continue.
+   */
+  skipped?(record: LogRecord, error: UnreadableRecord, signal: AbortSignal): Promise<boolean>;
   /** A fresh projection, whenever partitions are assigned: earlier folds belong to the earlier assignment. */
   start(): Project;
   /** Instead of `start`: a projection that has seen all records before `from`, which is at most `next`. */
@@ -23,18 +28,21 @@ export interface Projection {
  */
 export type Project = (record: LogRecord, wanted?: boolean) => Write[];
 
-/** Projects the records; calls `skipped` and returns no writes for an unreadable one, unless the projection stops at it. */
+/**
+ * Projects the records; calls `skipped` and returns no writes for an unreadable one, unless the projection stops at it. No
+ * error is passing: the same record always gives the same.
+ */
 export function skipUnreadable(
   { unreadable }: Projection,
   project: Project,
-  skipped: (record: LogRecord, error: UnreadableRecord) => void,
+  skipped: (record: LogRecord, error: Error) => void,
 ): Project {
   return (record, wanted) => {
     try {
       return project(record, wanted);
     } catch (error) {
-      if (!(error instanceof UnreadableRecord) || unreadable === 'stop') throw error;
-      skipped(record, error);
+      if (unreadable === 'stop') throw error;
+      skipped(record, error as Error);
       return [];
     }
   };

@@ -43,7 +43,9 @@ export class Refresher {
     this.lastStart = performance.now();
     const done = this.snapshot();
     try {
-      await done(await this.model.refresh());
+      const generation = await this.model.refresh();
+      // The next refresh need not wait for this; what is lost is announced again with the next progress.
+      done(generation).catch((error) => this.logger.warn({ err: error }, 'a refresh could not be announced'));
     } catch (error) {
       this.logger.error({ err: error }, 'the read model could not be refreshed; retrying');
       this.schedule(this.lastStart + this.model.refreshMs.idle);

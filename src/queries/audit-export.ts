@@ -8,12 +8,13 @@ import { type AuditFilters, type EventTimes, filtersOf, withinReach } from './au
 import { BEGINNING, Cursors, type Scope } from './cursor.js';
 
 /** A page is in memory twice while it is sent: as events, and as what waits for the client. */
-const PAGE_SIZE = 500;
-const PAGE_BYTES = 256 * 1024;
+export const EXPORT_PAGE = { limit: 500, maxBytes: 256 * 1024 };
 
 export interface ExportPage {
-  /** JSON texts of the events, for the reader to take out. */
+  /** The lines, for the reader to take out: JSON texts of the events, and what proves them. */
   readonly items: string[];
+  /** How many of the lines are events. */
+  readonly count: number;
   /** Behind this page. It is good for the list in the order received as well, and the other way round. */
   readonly cursor: string;
 }
@@ -52,12 +53,12 @@ export class ExportAuditEventsHandler implements IQueryHandler<ExportAuditEvents
       const page = await this.model.search('auditevent', {
         ...scope,
         filters,
-        limit: PAGE_SIZE,
-        maxBytes: PAGE_BYTES,
+        ...EXPORT_PAGE,
         cursor,
       });
       cursor = page.cursor ?? cursor;
-      yield { items: page.items.map(({ source }) => source), cursor: this.cursors.encode(scope, cursor) };
+      const items = page.items.map(({ source }) => source);
+      yield { items, count: items.length, cursor: this.cursors.encode(scope, cursor) };
       if (!page.more) return;
       // Neither reading nor a fast client ever waits: other requests would not get a turn until the end.
       await turnOfTheLoop();

@@ -2,6 +2,7 @@ import { Inject } from '@nestjs/common';
 import { type IQueryHandler, Query, QueryHandler } from '@nestjs/cqrs';
 import { ControlError } from '../contract/errors.js';
 import { namesWithin, type Reach } from '../model/access.js';
+import type { Document } from '../read-model/document.js';
 import { READ_MODEL, type ReadModel } from '../read-model/read-model.js';
 
 /** Answers the JSON text of the event. Throws `not_found`, for one in a context that the caller may not read as well. */
@@ -21,12 +22,14 @@ export class GetAuditEventHandler implements IQueryHandler<GetAuditEvent> {
   constructor(@Inject(READ_MODEL) private readonly model: ReadModel) {}
 
   async execute({ org, id, reach }: GetAuditEvent): Promise<string> {
-    const found = await this.model.get('auditevent', org, id);
-    const names = namesWithin(reach);
-    if (found && (names === undefined || names.includes(String(found.fields['contextName'])))) return found.source;
-    throw new ControlError(
-      'not_found',
-      'no audit event with this id exists in this organization, or you cannot read it',
-    );
+    return (await readableEvent(this.model, org, id, reach)).source;
   }
+}
+
+/** Throws `not_found`, for an event in a context that the caller may not read as well. */
+export async function readableEvent(model: ReadModel, org: string, id: string, reach: Reach): Promise<Document> {
+  const found = await model.get('auditevent', org, id);
+  const names = namesWithin(reach);
+  if (found && (names === undefined || names.includes(String(found.fields['contextName'])))) return found;
+  throw new ControlError('not_found', 'no audit event with this id exists in this organization, or you cannot read it');
 }

@@ -4,6 +4,7 @@ import { ControlError } from '../contract/errors.js';
 import { LIMITS } from '../contract/limits.js';
 import { namesWithin, type Reach } from '../model/access.js';
 import { CONFIG, type Config } from '../platform/config/config.js';
+import { lowerCaseId } from '../platform/text.js';
 import { READ_MODEL, type ReadModel } from '../read-model/read-model.js';
 import type { Filter, Order, SearchQuery } from '../read-model/search.js';
 import { BEGINNING, Cursors, type Scope } from './cursor.js';
@@ -130,7 +131,11 @@ export function withinReach(filters: readonly Filter[], reach: Reach): readonly 
 
 export function filtersOf(filters: AuditFilters, { from, to }: EventTimes): Filter[] {
   const list: Filter[] = [];
-  for (const [field, value] of Object.entries(filters)) list.push({ field, op: '=', value });
+  for (const [field, value] of Object.entries(filters)) {
+    // A client may have recorded a UUID in capitals: it is found, too.
+    const lower = lowerCaseId(value);
+    list.push(lower === value ? { field, op: '=', value } : { field, op: 'in', values: [value, lower] });
+  }
   if (from !== undefined) list.push({ field: 'eventTime', op: '>=', value: from });
   if (to !== undefined) list.push({ field: 'eventTime', op: '<', value: to });
   return list;

@@ -30,6 +30,7 @@ export class ConnectingReadModel implements ReadModel {
   search: ReadModel['search'] = (...args) => this.use((model) => model.search(...args));
   last: ReadModel['last'] = (...args) => this.use((model) => model.last(...args));
   count: ReadModel['count'] = (...args) => this.use((model) => model.count(...args));
+  stats: ReadModel['stats'] = (...args) => this.use((model) => model.stats(...args));
   apply: ReadModel['apply'] = (...args) => this.use((model) => model.apply(...args));
   progress: ReadModel['progress'] = (...args) => this.use((model) => model.progress(...args));
   refresh: ReadModel['refresh'] = () => this.use((model) => model.refresh());

@@ -39,6 +39,16 @@ export function isSamePosition(one: Position, other: Position): boolean {
   return isSamePartition(one, other) && comparePositions(one, other) === 0;
 }
 
+/**
+ * Whether the first of two records with one identifier is the one that counts: the earlier in their partition; of two
+ * partitions, the one that the log took first.
+ */
+export function precedes(one: Position, other: Position): boolean {
+  if (isSamePartition(one, other)) return comparePositions(one, other) < 0;
+  if (one.time !== other.time) return one.time < other.time;
+  return one.topic === other.topic ? one.partition < other.partition : one.topic < other.topic;
+}
+
 /** `topic/partition`, as adapters store it. */
 export function partitionName({ topic, partition }: Pick<Position, 'topic' | 'partition'>): string {
   return `${topic}/${partition}`;
@@ -71,7 +81,7 @@ interface WriteContent extends Omit<DocumentContent, 'source'> {
 }
 
 /**
- * - `create`: the first of an identifier stays for ever. `hash` distinguishes a repetition from other content.
+ * - `create`: the first of an identifier in the log (`precedes`) stays for ever, in whichever order they are applied. `hash` distinguishes a repetition from other content.
  * - `put`, `delete`: the newest position wins, so an older write that arrives late changes nothing, after a delete too.
  */
 export type Write =
@@ -150,8 +160,15 @@ function isSameFields(one: Fields, other: Fields): boolean {
   return [...names].every((name) => one[name] === other[name]);
 }
 
+/** Elasticsearch takes no longer values; no identifier of the service is nearly as long. */
+const LONGEST_NAME = 512;
+
 /** Throws for what no document of the kind may contain. */
 export function checkWrite(write: Write): void {
+  for (const name of ['org', 'id'] as const) {
+    const { length } = write[name];
+    if (length > LONGEST_NAME) throw new Error(`its ${name} has ${length} characters, more than ${LONGEST_NAME}`);
+  }
   const { offset, ordinal, time, partition } = write.place;
   if (![offset, ordinal, time, partition].every(Number.isSafeInteger)) {
     throw new Error('a position consists of whole numbers');

@@ -35,24 +35,23 @@ export interface ExpiryClasses {
 /** The class of denied attempts. The service records them in its own context, which otherwise never expires. */
 export const DENIED_ATTEMPTS = 'svc/DENIED';
 
-export const KINDS_VERSION = 4;
+export const KINDS_VERSION = 5;
 
 /**
  * The oldest version whose documents this program reads and writes unchanged: later versions only added fields. A read
  * model of such a version may serve until a new one is filled, without the filters that it lacks.
  */
-const SERVED_SINCE = 3;
+export const SERVED_SINCE = 3;
 
 /** The fields added since, with the version that added each. */
 const ADDED: Readonly<Record<string, number>> = { publisher: 4 };
 
+/** The version since which documents can be counted by every keyword that is not `unique`. */
+export const STATS_SINCE = 5;
+
 /** Whether a read model of this version of the kinds can be used until it is rebuilt. */
 export function canServe(version: number): boolean {
   return version >= SERVED_SINCE && version <= KINDS_VERSION;
-}
-
-export function isAdded(field: string): boolean {
-  return Object.hasOwn(ADDED, field);
 }
 
 /** The version of the kinds that a filter by the field needs. */

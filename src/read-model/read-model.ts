@@ -2,6 +2,7 @@ import type { Offsets, Topic } from '../event-log/event-log.js';
 import type { Document, Outcome, StoredDocument, Write } from './document.js';
 import type { KindName } from './kinds.js';
 import type { LastPage, LastQuery, Page, SearchQuery } from './search.js';
+import type { Stats, StatsQuery } from './stats.js';
 
 /**
  * The documents that the projections derive from the log. It can be deleted and rebuilt from the log at any time, and
@@ -37,6 +38,9 @@ export interface ReadModel extends Generation {
    * what `search` sees. Nothing for a kind without that field.
    */
   count(kind: KindName, org: string): Promise<ReadonlyMap<string, number>>;
+
+  /** How many documents match, by the values of a field and over time; sees what `search` sees, and rejects what it rejects. */
+  stats(kind: KindName, query: StatsQuery): Promise<Stats>;
 
   /**
    * Begins an empty generation beside the live one, to be filled from the log's beginning. One that was begun before and

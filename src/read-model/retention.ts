@@ -16,6 +16,9 @@ export interface Retention {
   orgs(kind: KindName): Iterable<string>;
 }
 
+/** Under this token Nest injects the `Retention`. */
+export const RETENTION = Symbol('Retention');
+
 /** Milliseconds since 1970 by expiry class. */
 export type Limits = ReadonlyMap<string, number>;
 

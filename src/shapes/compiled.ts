@@ -1,11 +1,11 @@
-import { Ajv, type ErrorObject, type ValidateFunction } from 'ajv';
+import { Ajv, type ErrorObject, type KeywordDefinition, type ValidateFunction } from 'ajv';
 import { defaultMetadataStorage } from 'class-transformer/cjs/storage.js';
 import { validationMetadatasToSchemas } from 'class-validator-jsonschema';
 import { type FieldFault } from '../contract/errors.js';
 import { LIMITS } from '../contract/limits.js';
 import { escapePointer } from '../platform/text.js';
 import type { VerbatimShape } from '../platform/verbatim-json.js';
-import { CONVERTERS, FORMATS } from './shape.js';
+import { CONVERTERS, FORMATS, isTextOf, type ParameterType } from './shape.js';
 
 /**
  * Compiles a shape, when the first value comes, into a function that returns all faults of a value: none if the value has
@@ -60,7 +60,26 @@ function compile(shape: new () => object): ValidateFunction {
   const own = { meta: false, validateSchema: false };
   const ajv = new Ajv({ allErrors: true, strict: true, strictRequired: false, strictTypes: false, ...own });
   for (const [name, format] of Object.entries(FORMATS)) ajv.addFormat(name, format);
+  ajv.addKeyword(TEXT_OF);
   return ajv.compile({ definitions: shapeSchemas('#/definitions/'), $ref: `#/definitions/${shape.name}` });
+}
+
+/** The text is that of a value of the type, which the fault names. */
+const TEXT_OF: KeywordDefinition = {
+  keyword: 'textOf',
+  type: 'string',
+  compile(type: ParameterType) {
+    const check: TextCheck = (text) => {
+      check.errors = [{ keyword: 'textOf', params: type }];
+      return isTextOf(text, type);
+    };
+    return check;
+  },
+};
+
+interface TextCheck {
+  (text: string): boolean;
+  errors?: Partial<ErrorObject>[];
 }
 
 function faultsOf(errors: readonly ErrorObject[]): FieldFault[] {
@@ -74,7 +93,7 @@ function faultsOf(errors: readonly ErrorObject[]): FieldFault[] {
 
 /** Words a fault so that it names the remedy; undefined if another fault explains it better. */
 function faultOf({ instancePath: pointer, keyword, params, schemaPath }: ErrorObject): FieldFault | undefined {
-  if (schemaPath.includes('/anyOf/')) return undefined;
+  if (schemaPath.includes('/anyOf/') || schemaPath.includes('/oneOf/')) return undefined;
   switch (keyword) {
     case 'additionalProperties':
       return {
@@ -103,6 +122,14 @@ function faultOf({ instancePath: pointer, keyword, params, schemaPath }: ErrorOb
       return { pointer, reason: `must match ${params.pattern}` };
     case 'maxProperties':
       return { pointer, reason: `may have at most ${params.limit} members` };
+    case 'textOf':
+      return {
+        pointer,
+        reason:
+          params.type === 'boolean'
+            ? 'must be true or false'
+            : `must be a whole number from ${params.minimum} to ${params.maximum}`,
+      };
     case 'propertyNames':
       return {
         pointer,
@@ -113,6 +140,11 @@ function faultOf({ instancePath: pointer, keyword, params, schemaPath }: ErrorOb
       return undefined;
     case 'anyOf':
       return { pointer, reason: 'requires an id or a name that is not empty' };
+    case 'oneOf':
+      return {
+        pointer,
+        reason: 'must be a JSON pointer such as /user/name, {"value": "a text"}, or an array of 1 to 10 of these',
+      };
     case 'format':
       return { pointer, reason: FORMAT_REASONS[params.format] ?? `must be a ${params.format}` };
     default:
@@ -136,7 +168,7 @@ function typeReason(types: string | readonly string[]): string {
 
 const FORMAT_REASONS: Readonly<Record<string, string>> = {
   instant:
-    'must be an ISO 8601 instant such as 2026-01-31T12:00:00.000Z, to the millisecond, in the years 0001 to 9999',
+    'must be an ISO 8601 instant with Z or an offset, such as 2026-01-31T12:00:00.000Z, in the years 0001 to 9999; if it has no offset, add one, such as Z for UTC',
   trimmed: 'must not begin or end with white space',
   line: 'must not begin or end with white space, or contain control characters',
   email: 'must be an e-mail address such as someone@example.com',

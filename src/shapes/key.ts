@@ -1,11 +1,18 @@
 import { LIMITS } from '../contract/limits.js';
-import { IsDescription, IsInstant, IsText, Optional } from './shape.js';
+import { Example, IsDescription, IsInstant, IsText, Means, Optional } from './shape.js';
 
+@Example({ description: 'laptop', expires: '2030-01-31T12:00:00.000Z' })
 export class AddKeyDto {
-  @IsDescription() description!: string;
-  @Optional() @IsInstant() expires?: string;
+  @Means('What the key is for, or where it is kept.', 'laptop') @IsDescription() description!: string;
+  @Optional()
+  @Means('When the key stops working; never if left out.', '2030-01-31T12:00:00.000Z')
+  @IsInstant()
+  expires?: string;
 }
 
+@Example({ id: '01890a5d-ac96-774b-bcce-b302099a8057' })
 export class RemoveKeyDto {
-  @IsText({ min: 1, max: LIMITS.identifier }) id!: string;
+  @Means('Identifier of the key, as its list shows it.', '01890a5d-ac96-774b-bcce-b302099a8057')
+  @IsText({ min: 1, max: LIMITS.identifier })
+  id!: string;
 }

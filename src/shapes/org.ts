@@ -1,7 +1,8 @@
-import { IsDescription, IsName, IsTags, Optional } from './shape.js';
+import { Example, IsDescription, IsName, IsTags, Means, Optional } from './shape.js';
 
+@Example({ name: 'acme', description: 'Everything of Acme', tags: { plan: 'pro' } })
 export class CreateOrgDto {
-  @IsName() name!: string;
+  @Means('Name, unique over the whole service; it never changes.', 'acme') @IsName() name!: string;
   @Optional() @IsDescription() description?: string;
   @Optional() @IsTags() tags?: Record<string, string>;
 }

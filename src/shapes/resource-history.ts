@@ -1,17 +1,18 @@
-import { PAGE_SIZE_PATTERN } from '../contract/limits.js';
-import { IsCursor, IsInstant, IsText, Optional } from './shape.js';
+import { EventTimesDto } from './audit-list.js';
+import { IsCursor, IsInstant, IsPage, IsPageSize, IsText, Means, Optional } from './shape.js';
 
 /** The query parameters of an event log, as text. */
-export class EventLogDto {
-  @Optional() @IsText() actionType?: string;
-  @Optional() @IsInstant() fromEvent?: string;
-  @Optional() @IsInstant() toEvent?: string;
-  @Optional() @IsText({ pattern: '^[1-9][0-9]{0,8}$' }) page?: string;
-  @Optional() @IsText({ pattern: PAGE_SIZE_PATTERN }) pageSize?: string;
+export class EventLogDto extends EventTimesDto {
+  @Optional() @Means('Only events with this `action.type`.', 'edit') @IsText() actionType?: string;
+  @Optional() @IsPage() page?: string;
+  @Optional() @IsPageSize() pageSize?: string;
   @Optional() @IsCursor() cursor?: string;
 }
 
 /** The query parameters of an access report, as text. */
 export class AccessReportDto {
-  @Optional() @IsInstant() at?: string;
+  @Optional()
+  @Means('The instant that the report is about; now if left out.', '2026-01-31T12:00:00.000Z')
+  @IsInstant()
+  at?: string;
 }

@@ -1,13 +1,24 @@
 import { IsArray, IsIn } from 'class-validator';
-import { JSONSchema } from 'class-validator-jsonschema';
 import type { FieldFault } from '../contract/errors.js';
-import { LIMITS, PAGE_SIZE_PATTERN } from '../contract/limits.js';
-import { OPERATORS, type Term } from '../model/query.js';
-import { IsCursor, IsDescription, IsScalar, IsShape, IsShapes, IsTags, IsText, Optional } from './shape.js';
+import { LIMITS } from '../contract/limits.js';
+import { OPERATORS, type QuerySpec, type Term } from '../model/query.js';
+import {
+  Example,
+  IsCursor,
+  IsDescription,
+  IsPageSize,
+  IsScalar,
+  IsShape,
+  IsShapes,
+  IsTags,
+  IsText,
+  Means,
+  Optional,
+} from './shape.js';
 
 /** The query parameters of a list of resources, as text. */
 export class ResourceListDto {
-  @Optional() @IsText({ pattern: PAGE_SIZE_PATTERN }) limit?: string;
+  @Optional() @IsPageSize() limit?: string;
   @Optional() @IsCursor() cursor?: string;
 }
 
@@ -17,41 +28,84 @@ export class DescribedDto {
   @Optional() @IsTags() tags?: Record<string, string>;
 }
 
-@JSONSchema({
-  description:
-    'Compares exactly one of a property (by its path, such as `spec.dnsMode` or `spec.ports.0.number`), a tag and a relation; with `=` unless told otherwise. Texts compare exactly and are ordered by code point, numbers and times by value; `~` is "contains", in any case. What is missing matches `!=` and `!exists` only; what is an object or a list, `!=` and `exists` only. Relations take `=` and `!=`: of users `group`, of groups `member`, each by name, e-mail address, id or link.',
-})
+@Means(
+  'Compares exactly one of a property (by its path, such as `spec.dnsMode` or `spec.ports.0.number`), a tag and a relation; with `=` unless told otherwise. Texts compare exactly and are ordered by code point, numbers and times by value; `~` is "contains", in any case. What is missing matches `!=` and `!exists` only; what is an object or a list, `!=` and `exists` only. Relations take `=` and `!=`: of users `group`, of groups `member`, each by name, e-mail address, id or link.',
+)
 export class TermDto {
-  @Optional() @IsIn(OPERATORS) op?: (typeof OPERATORS)[number];
-  @Optional() @IsText({ min: 1, max: 256 }) property?: string;
-  @Optional() @IsText({ min: 1, max: LIMITS.tagName }) tag?: string;
-  @Optional() @IsText({ min: 1, max: 64 }) rel?: string;
-  @Optional() @IsScalar() value?: string | number | boolean;
+  @Optional() @Means('How to compare; `=` if left out.', '=') @IsIn(OPERATORS) op?: (typeof OPERATORS)[number];
+  @Optional()
+  @Means('Path of the property to compare.', 'spec.dnsMode')
+  @IsText({ min: 1, max: 256 })
+  property?: string;
+  @Optional() @Means('Name of the tag to compare.', 'team') @IsText({ min: 1, max: LIMITS.tagName }) tag?: string;
+  @Optional()
+  @Means('Relation to compare: `group` of users, `member` of groups.', 'member')
+  @IsText({ min: 1, max: 64 })
+  rel?: string;
+  @Optional() @Means('What to compare with; not for `exists` and `!exists`.', 'payments') @IsScalar() value?:
+    | string
+    | number
+    | boolean;
 }
 
-@JSONSchema({ description: 'By a property; those without it come last, equals by name. Without it: by name.' })
+@Means('By a property; those without it come last, equals by name. Without it: by name.')
 export class SortDto {
-  @IsText({ min: 1, max: 256 }) by!: string;
-  @Optional() @IsIn(['asc', 'desc']) order?: 'asc' | 'desc';
+  @Means('Path of the property to sort by.', 'created') @IsText({ min: 1, max: 256 }) by!: string;
+  @Optional() @Means('`asc` if left out.', 'desc') @IsIn(['asc', 'desc']) order?: 'asc' | 'desc';
 }
 
 export class QuerySpecDto {
-  @Optional() @IsIn(['all', 'any', 'none']) match?: 'all' | 'any' | 'none';
-  @Optional() @IsShapes(() => TermDto, { max: LIMITS.queryTerms }) terms?: TermDto[];
-  @Optional() @IsShape(() => SortDto) sort?: SortDto;
+  @Optional()
+  @Means('How many of the terms must match; `all` if left out.', 'all')
+  @IsIn(['all', 'any', 'none'])
+  match?: 'all' | 'any' | 'none';
+  @Optional()
+  @Means('What to compare; without terms, everything matches `all`.')
+  @IsShapes(() => TermDto, { max: LIMITS.queryTerms })
+  terms?: TermDto[];
+  @Optional() @Means('How to sort; by name if left out.') @IsShape(() => SortDto) sort?: SortDto;
 }
 
-/** The body of a query; what it was answered may be sent back with it. */
+@Example(
+  {
+    spec: {
+      match: 'all',
+      terms: [{ tag: 'team', op: '=', value: 'payments' }],
+      sort: { by: 'created', order: 'desc' },
+    },
+  },
+  'What to find. The answer to an earlier query may be sent back as it is.',
+)
 export class QueryDto {
-  @Optional() @IsText({ max: 64 }) kind?: string;
-  @Optional() @IsIn(['items', 'links']) fetch?: 'items' | 'links';
-  @Optional() @IsShape(() => QuerySpecDto) spec?: QuerySpecDto;
-  @Optional() @IsArray() links?: unknown[];
+  @Optional() @Means('The kind that the path names.', 'user') @IsText({ max: 64 }) kind?: string;
+  @Optional()
+  @Means('Whether to return resources or only their links; `items` if left out.', 'items')
+  @IsIn(['items', 'links'])
+  fetch?: 'items' | 'links';
+  @Optional()
+  @Means('What to find, and in which order; everything by name if left out.')
+  @IsShape(() => QuerySpecDto)
+  spec?: QuerySpecDto;
+  @Optional() @Means('Ignored.') @IsArray() links?: unknown[];
 }
 
-/** What the shape of a query cannot say: a term compares one thing, and with a value where its operator needs one. */
-export function specFaults(spec: { readonly terms?: readonly Term[] }, kind: string, pointer: string): FieldFault[] {
-  return (spec.terms ?? []).flatMap((term, index) => termFaults(term, kind, `${pointer}/terms/${index}`));
+/**
+ * What the shape of a query cannot say: a term compares one thing, and with a value where its operator needs one.
+ * `propertyFault`: why the resources never have a property.
+ */
+export function specFaults(
+  { terms = [], sort }: QuerySpec,
+  kind: string,
+  pointer: string,
+  propertyFault: (path: string) => string | undefined,
+): FieldFault[] {
+  const faults = terms.flatMap((term, index) => termFaults(term, kind, `${pointer}/terms/${index}`));
+  const paths = terms.map(({ property }, index) => ({ path: property, at: `terms/${index}/property` }));
+  for (const { path, at } of [...paths, { path: sort?.by, at: 'sort/by' }]) {
+    const reason = path === undefined ? undefined : propertyFault(path);
+    if (reason !== undefined) faults.push({ pointer: `${pointer}/${at}`, reason });
+  }
+  return faults;
 }
 
 function termFaults({ op = '=', property, tag, rel, value }: Term, kind: string, pointer: string): FieldFault[] {

@@ -16,10 +16,10 @@ import {
   ValidateNested,
   type ValidationOptions,
 } from 'class-validator';
-import type { validationMetadatasToSchemas } from 'class-validator-jsonschema';
-import { LIMITS } from '../contract/limits.js';
+import { JSONSchema, type validationMetadatasToSchemas } from 'class-validator-jsonschema';
+import { isWholeNumber, LIMITS } from '../contract/limits.js';
 import { isDuration, isPlatformLink } from '../model/domain-spec.js';
-import { parseInstant } from '../model/instant.js';
+import { readInstant } from '../model/instant.js';
 import { NAME_PATTERN } from '../model/resource.js';
 
 /*
@@ -30,6 +30,16 @@ import { NAME_PATTERN } from '../model/resource.js';
 type Schema = Readonly<Record<string, unknown>>;
 type Converters = NonNullable<NonNullable<Parameters<typeof validationMetadatasToSchemas>[0]>['additionalConverters']>;
 
+type Documenting = ReturnType<typeof JSONSchema>;
+
+/** Documents a member for the OpenAPI document, in place of what a decorator below says of it. */
+export const Means = (description: string, example?: unknown): Documenting =>
+  JSONSchema({ description, ...(example !== undefined && { examples: [example] }) });
+
+/** Documents a body by an example. */
+export const Example = (example: object, description?: string): Documenting =>
+  JSONSchema({ examples: [example], ...(description !== undefined && { description }) });
+
 /** Absent is fine; `null` is not absent. */
 export const Optional = (): PropertyDecorator => ValidateIf((_object, value) => value !== undefined);
 
@@ -39,7 +49,7 @@ export const FORMATS: Readonly<Record<string, (text: string) => boolean>> = {
   trimmed: (text) => text.trim() === text,
   line: (text) => text.trim() === text && hasNoControlCharacters(text),
   email: isEmail,
-  instant: (text) => parseInstant(text) !== undefined,
+  instant: (text) => readInstant(text) !== undefined,
   'platform-link': isPlatformLink,
   'go-duration': isDuration,
   'http-token': (text) => TOKEN.test(text),
@@ -66,17 +76,67 @@ export function IsText({ min = 0, max, pattern, format }: TextRule = {}): Proper
   );
 }
 
+/** The type of a query parameter, which comes as text and stays text. */
+export type ParameterType =
+  | { readonly type: 'boolean' }
+  | { readonly type: 'integer'; readonly minimum: number; readonly maximum: number };
+
+export function isTextOf(text: string, type: ParameterType): boolean {
+  return type.type === 'boolean' ? /^(true|false)$/i.test(text) : isWholeNumber(text, type.minimum, type.maximum);
+}
+
+function IsTextOf(type: ParameterType): PropertyDecorator {
+  const validate = (value: unknown) => typeof value === 'string' && isTextOf(value, type);
+  return ValidateBy({ name: 'textOf', constraints: [type], validator: { validate } });
+}
+
+/** A query parameter that is `true` or `false`, in any case: Python writes `True`. */
+export const IsFlag = (): PropertyDecorator => IsTextOf({ type: 'boolean' });
+
+export const isTrue = (flag: string | undefined): boolean => flag?.toLowerCase() === 'true';
+
+/** A query parameter that is a whole number. */
+export const IsWholeNumber = (minimum: number, maximum: number): PropertyDecorator =>
+  IsTextOf({ type: 'integer', minimum, maximum });
+
+/** A query parameter: the number of items in a page. */
+export const IsPageSize = (): PropertyDecorator =>
+  applyDecorators(
+    IsWholeNumber(1, LIMITS.page.most),
+    Means(`How many items a page has at most; ${LIMITS.page.usual} if left out.`, 100),
+  );
+
+/** A query parameter: the number of a page. */
+export const IsPage = (): PropertyDecorator =>
+  applyDecorators(IsWholeNumber(1, 999_999_999), Means('Number of the page, from 1; not with a `cursor`.', 1));
+
 /** Of a group, a service account, a policy or an organization. */
-export const IsName = (): PropertyDecorator => IsText({ ...LIMITS.name, pattern: NAME_PATTERN });
+export const IsName = (): PropertyDecorator =>
+  applyDecorators(
+    IsText({ ...LIMITS.name, pattern: NAME_PATTERN }),
+    Means('Name, unique among resources of this kind in the organization.', 'devs'),
+  );
 
 /** Of people. */
-export const IsFullName = (): PropertyDecorator => IsText({ min: 1, max: LIMITS.fullName, format: 'line' });
+export const IsFullName = (): PropertyDecorator =>
+  applyDecorators(
+    IsText({ min: 1, max: LIMITS.fullName, format: 'line' }),
+    Means('Full name of the person.', 'Ann Example'),
+  );
 
-export const IsDescription = (): PropertyDecorator => IsText({ max: LIMITS.description, format: 'trimmed' });
+export const IsDescription = (): PropertyDecorator =>
+  applyDecorators(
+    IsText({ max: LIMITS.description, format: 'trimmed' }),
+    Means('What it is for, in words; the name if left out.', 'Deploys to production'),
+  );
 
-export const IsCursor = (): PropertyDecorator => IsText({ min: 1, max: LIMITS.cursor });
+export const IsCursor = (): PropertyDecorator =>
+  applyDecorators(
+    IsText({ min: 1, max: LIMITS.cursor }),
+    Means('Where to continue: the `cursor` in a link of an earlier answer, unchanged. Opaque.'),
+  );
 
-/** ISO 8601 to the millisecond; see `model/instant.ts`. */
+/** ISO 8601; finer digits than milliseconds are allowed, see `model/instant.ts`. */
 export const IsInstant = (): PropertyDecorator => IsText({ format: 'instant' });
 
 export interface TextsRule {
@@ -120,7 +180,11 @@ export const IsTextMap = ({ max }: { max: number }): PropertyDecorator =>
   });
 
 /** Resource tags; `svc/` belongs to the service. */
-export const IsTags = (): PropertyDecorator => IsTextMap({ max: LIMITS.tags });
+export const IsTags = (): PropertyDecorator =>
+  applyDecorators(
+    IsTextMap({ max: LIMITS.tags }),
+    Means('Labels: a text by its name. Names that begin with `svc/` belong to the service.', { team: 'payments' }),
+  );
 
 /** A string, a number or a boolean. */
 export const IsScalar = (): PropertyDecorator =>
@@ -149,13 +213,16 @@ function HasFormat(name: string, options?: ValidationOptions): PropertyDecorator
 export const CONVERTERS: Converters = {
   satisfies: ({ constraints: [schema] }) => schema,
   hasFormat: ({ constraints: [format] }) => ({ format }),
+  textOf: ({ constraints: [type] }) => ({ type: 'string', textOf: type }),
   matches: ({ constraints: [pattern] }) => ({ pattern }),
   isIn: ({ constraints: [words] }) => ({ enum: words }),
   min: ({ constraints: [minimum] }) => ({ minimum }),
   max: ({ constraints: [maximum] }) => ({ maximum }),
   // The schema of another shape says that it is an object.
   isObject: ({ target, propertyName }) =>
-    defaultMetadataStorage.findTypeMetadata(target as () => void, propertyName) ? {} : { type: 'object' },
+    defaultMetadataStorage.findTypeMetadata(target as () => void, propertyName)
+      ? {}
+      : { type: 'object', additionalProperties: true },
 };
 
 /**
@@ -167,7 +234,7 @@ function isEmail(text: string): boolean {
 }
 
 /** Unicode category Cc: C0, DEL and C1. */
-function hasNoControlCharacters(text: string): boolean {
+export function hasNoControlCharacters(text: string): boolean {
   for (let index = 0; index < text.length; index += 1) {
     const code = text.charCodeAt(index);
     if (code < 0x20 || (code >= 0x7f && code <= 0x9f)) return false;

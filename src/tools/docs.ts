@@ -3,16 +3,19 @@ import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync
 import { ERRORS, type ErrorCode } from '../contract/errors.js';
 import { STATUSES } from '../http/errors/statuses.js';
 import { cliPages } from './cli-pages.js';
+import { clientTypes } from './client-types.js';
 import { openApiPage } from './openapi.js';
 
 /** A folder that holds generated pages only. */
 const CLI_FOLDER = 'docs/cli';
 
-/** The generated pages of `docs/`, by path. */
+/** The generated pages of `docs/` and types of the client, by path. */
 async function generatedPages(): Promise<ReadonlyMap<string, string>> {
+  const openApi = await openApiPage();
   return new Map([
     ['docs/errors.md', errorsPage()],
-    ['docs/openapi.json', await openApiPage()],
+    ['docs/openapi.json', openApi],
+    ['src/client/api-types.ts', clientTypes(openApi)],
     ...(await cliPages(CLI_FOLDER)),
   ]);
 }
@@ -40,7 +43,7 @@ ${rows.join('\n')}
 `;
 }
 
-/** Writes the pages. With `--check` it writes nothing, and fails where `docs/` is not as it would be. */
+/** Writes the pages. With `--check` it writes nothing, and fails if one is not as it would be. */
 async function main(check: boolean): Promise<void> {
   const pages = await generatedPages();
   const files = new Set([...pages.keys(), ...filesIn(CLI_FOLDER)]);

@@ -19,6 +19,10 @@ const { ProjectionRunner } = await built<typeof import('../../src/projections/pr
   'projections/projection-runner.js',
 );
 const { LogProgressFeed } = await built<typeof import('../../src/progress/log-feed.js')>('progress/log-feed.js');
+const { systemClock } = await built<typeof import('../../src/platform/clock.js')>('platform/clock.js');
+const { LogClock } = await built<typeof import('../../src/platform/log-clock.js')>('platform/log-clock.js');
+const { ServiceSecret } =
+  await built<typeof import('../../src/platform/service-secret.js')>('platform/service-secret.js');
 const { Metrics } = await built<typeof import('../../src/platform/metrics.js')>('platform/metrics.js');
 const { ElasticsearchReadModel } = await built<typeof import('../../src/read-model/elasticsearch/read-model.js')>(
   'read-model/elasticsearch/read-model.js',
@@ -199,7 +203,7 @@ function drain(log: EventLog, model: ReadModel, lots: readonly Lot[], signal: Ab
         end,
       ),
   });
-  const feed = new LogProgressFeed(log, logger);
+  const feed = new LogProgressFeed(log, logger, new LogClock(systemClock), new ServiceSecret('of the benchmark'));
   const runner = new ProjectionRunner(watched, model, feed, auditProjection, new Metrics(), logger);
   const ended = runner.run(signal);
   ended.catch((error) => {

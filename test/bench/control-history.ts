@@ -1,8 +1,9 @@
 import type { ControlRecord } from '../../src/control/fold.js';
 import type { LogEntry } from '../../src/event-log/event-log.js';
 import type { ShapedKind } from '../../src/kinds/shaped-kind.js';
-import type { ControlEvent, Read } from '../../src/model/control-events.js';
+import type { ControlEvent, Deciding, Read } from '../../src/model/control-events.js';
 import type { Occasion } from '../../src/model/resource.js';
+import { finished } from '../../src/model/steps.js';
 import { built } from './server.ts';
 
 const { controlEntry } = await built<typeof import('../../src/control/record.js')>('control/record.js');
@@ -24,7 +25,7 @@ const [USER, GROUP, SERVICE_ACCOUNT, POLICY] = ['user', 'group', 'serviceaccount
   ShapedKind,
 ];
 
-type Decision = (read: Read, occasion: Occasion) => ControlEvent[];
+type Decision = (read: Read, occasion: Occasion) => ControlEvent[] | Deciding;
 
 /** Records of one organization; each of them has room for some 100 resources. */
 const RECORDS_OF_AN_ORG = 1_000;
@@ -65,7 +66,8 @@ export function* controlHistory(count: number): Generator<{ readonly entry: LogE
 /** A decision that refuses changes nothing: another is tried. */
 function attempt(decide: Decision, read: Read, occasion: Occasion): ControlEvent[] {
   try {
-    return decide(read, occasion);
+    const decided = decide(read, occasion);
+    return Array.isArray(decided) ? decided : finished(decided);
   } catch {
     return [];
   }

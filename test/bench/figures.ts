@@ -1,4 +1,7 @@
-/** A figure is a ratio of two things measured in turns in the same run: single times say nothing about a noisy machine. */
+/**
+ * A figure is a ratio of two things measured in turns in the same run: single times say nothing about a noisy machine. Only
+ * the promises about the sealed history are in events a second of CPU time, in milliseconds and in bytes.
+ */
 export interface Figure {
   readonly figure: string;
   readonly about: string;
@@ -11,6 +14,8 @@ export interface Figure {
 export interface Options {
   readonly rounds: number;
   readonly seconds: number;
+  /** Of the log in which proofs are asked for, and at most of the one that is sealed: fewer for a short run. */
+  readonly events: number;
 }
 
 /** The ratios of all rounds, by figure. */
@@ -42,11 +47,20 @@ export const FIGURES: readonly Figure[] = [
   less('sync-cpu-over-echo', 'the same, CPU a request', 2.9, 2),
   less('sync-p99-over-p50', 'sync publish at 64 connections, p99 over p50', 3, 2),
   more('sync-over-async', 'sync over async publish, requests/s', 0.8, 0.95),
+  more('ingest-over-bulk', 'ingest of 500 lines over a bulk of the same events, events/s', 0.8, 1),
+  more('otlp-over-bulk', 'OTLP in protobuf over a bulk of the same 500 events, events/s', 0.7, 0.8),
   less('bytes-written', 'bytes written an event over its size', 6, 3),
   less('bytes-on-disk', 'bytes on disk an event over its size', 1.7, 0.6),
   less('list-over-postgres', '50 events of a resource among 1,000,000, over the same of PostgreSQL, p50', 0.8, 0.5),
   less('list-at-a-million', 'the same, over among 10,000, p50', 1.3, 1.1),
   more('rebuild-over-bulk', 'rebuild of the read model over bulk publish, events/s', 2, 5),
+  more('client-over-bulk', '`record` of the client until delivered, over bulk requests, events/s', 0.8, 0.95),
+  less('verify-over-sha256', 'verifying an export over SHA-256 of its lines, CPU an event', 6, 3),
+  more('verify', 'verifying an export, events a CPU second', 100_000, 300_000),
+  more('sealing-catch-up', 'sealing a log that has no trees, events a CPU second', 100_000, 150_000),
+  less('sealed-bytes', 'bytes of trees an event', 75, 60),
+  less('trust-cpu', 'CPU of a sync publish and its sealing over the same without sealing', 1.05, 1.03),
+  less('prove', 'the proof of one event among 1,000,000, p50 in milliseconds', 5, 2),
   less('start-to-ready', 'start of the service on an empty folder over "node -e 0", wall time', 20, 10),
   less('svc-version', '"svc --version" over "node -e 0", wall time', 4, 2),
 ];

@@ -53,9 +53,9 @@ export function httpRequest(
   method: string,
   path: string,
   headers: Readonly<Record<string, string>>,
-  body = '',
+  body: string | Uint8Array = '',
 ): Uint8Array {
-  const bytes = Buffer.from(body);
+  const bytes = typeof body === 'string' ? Buffer.from(body) : body;
   const lines = [`${method} ${path} HTTP/1.1`, 'host: 127.0.0.1'];
   for (const [name, value] of Object.entries(headers)) lines.push(`${name}: ${value}`);
   if (bytes.length > 0) lines.push(`content-length: ${bytes.length}`);

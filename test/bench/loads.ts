@@ -1,6 +1,7 @@
 import { eventJson } from './events.ts';
 import { say } from './figures.ts';
 import { type Load as Answers, type Generator, httpRequest, type Job } from './generator.ts';
+import { otlpRequest } from './otlp.ts';
 import type { Target } from './server.ts';
 
 const CONNECTIONS = 64;
@@ -34,9 +35,8 @@ export interface Measured {
 }
 
 const EVENTS = Array.from({ length: RESOURCES }, (_, resource) => eventJson(resource));
-const BULKS = Array.from({ length: RESOURCES / 512 }, (_, part) =>
-  EVENTS.slice(part * 512, part * 512 + BULK).join('\n'),
-);
+const BATCHES = Array.from({ length: RESOURCES / 512 }, (_, part) => EVENTS.slice(part * 512, part * 512 + BULK));
+const BULKS = BATCHES.map((events) => events.join('\n'));
 
 /** Of all events, on average. */
 export const EVENT_BYTES = EVENTS.reduce((sum, event) => sum + Buffer.byteLength(event), 0) / EVENTS.length;
@@ -49,7 +49,7 @@ const PATH = '/audit/org/bench/auditctx/default';
 
 type Headers = Readonly<Record<string, string>>;
 
-function posts(path: string, headers: Headers, bodies: readonly string[]): Uint8Array[] {
+function posts(path: string, headers: Headers, bodies: readonly (string | Uint8Array)[]): Uint8Array[] {
   return bodies.map((body) => httpRequest('POST', path, headers, body));
 }
 
@@ -66,6 +66,19 @@ export function asyncPublish(target: Target, key: string): Load {
 export function bulkPublish(target: Target, key: string): Load {
   const requests = posts(`${PATH}/-bulk`, { ...NDJSON_TYPE, authorization: `Bearer ${key}` }, BULKS);
   return { name: 'bulk', target, requests, ...BULKED };
+}
+
+/** The bodies of `bulkPublish`. */
+export function ingest(target: Target, key: string): Load {
+  const requests = posts(`${PATH}/-ingest`, { ...NDJSON_TYPE, authorization: `Bearer ${key}` }, BULKS);
+  return { name: 'ingest', target, requests, ...BULKED, ending: '"unmapped":0,"firstUnmapped":[]}' };
+}
+
+/** The events of `bulkPublish`. */
+export function otlp(target: Target, key: string): Load {
+  const headers = { 'content-type': 'application/x-protobuf', authorization: `Bearer ${key}` };
+  const requests = posts('/otlp/org/bench/auditctx/default/v1/logs', headers, BATCHES.map(otlpRequest));
+  return { name: 'otlp', target, requests, ...BULKED, ending: '\r\n\r\n' };
 }
 
 export function echo(target: Target): Load {

@@ -2,14 +2,14 @@
  * Where the CPU time of an event goes: profiles the service under one load, and adds up the samples by the folder of the
  * sources, or the package, that was running or had called what was running.
  *
- *     npm run build && npx node test/bench/profile.ts [sync|async|bulk] [seconds]
+ *     npm run build && npx node test/bench/profile.ts [sync|async|bulk|otlp] [seconds]
  */
 import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs';
 import { SourceMap } from 'node:module';
 import { tmpdir } from 'node:os';
 import { basename, join } from 'node:path';
 import { Generator } from './generator.ts';
-import { asyncPublish, bulkPublish, measure, syncPublish } from './loads.ts';
+import { asyncPublish, bulkPublish, measure, otlp, syncPublish } from './loads.ts';
 import { createOrg, DIST, startService } from './server.ts';
 
 interface Node {
@@ -30,7 +30,7 @@ interface Profile {
   readonly timeDeltas: readonly number[];
 }
 
-const LOADS = { sync: syncPublish, async: asyncPublish, bulk: bulkPublish };
+const LOADS = { sync: syncPublish, async: asyncPublish, bulk: bulkPublish, otlp };
 /** A folder of the sources; of `platform`, which holds many ideas, a file. */
 const OWN = /^(?!.*node_modules).*\/src\/(platform\/.*|.+(?=\/[^/]*$))/;
 /** Less than this share is not shown. */

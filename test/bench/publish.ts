@@ -28,6 +28,8 @@ const COMPARISONS: Readonly<Record<string, Comparison>> = {
   'sync-over-echo': { of: 'sync', to: 'echo', by: 'events' },
   'sync-cpu-over-echo': { of: 'sync', to: 'echo', by: 'cpu' },
   'sync-over-async': { of: 'sync', to: 'async', by: 'events' },
+  'ingest-over-bulk': { of: 'ingest', to: 'bulk', by: 'events' },
+  'otlp-over-bulk': { of: 'otlp', to: 'bulk', by: 'events' },
   'rebuild-over-bulk': { of: 'rebuild', to: 'bulk', by: 'events' },
 };
 
@@ -87,6 +89,8 @@ async function stepsOf(folder: string, used: ReadonlySet<string>, started: Async
   if (peer) keep(peer);
   if (peer && used.has('peer')) steps.push(step(loads.peerInsert(peer)));
   if (used.has('bulk')) steps.push(step(loads.bulkPublish(service, key)));
+  if (used.has('ingest')) steps.push(step(loads.ingest(service, key)));
+  if (used.has('otlp')) steps.push(step(loads.otlp(service, key)));
   if (peer && used.has('peer bulk')) steps.push(step(loads.peerBulk(peer)));
   if (used.has('rebuild')) {
     const data = join(folder, 'rebuilt');

@@ -62,7 +62,9 @@ it('svc backup writes a file and its checksum, and the restore turns it into a d
   const { code, stdout, stderr } = await backup();
   const sha256 = createHash('sha256').update(readFileSync(file)).digest('hex');
   expect([code, stdout]).toEqual([0, `${sha256}  log-backup.db\n`]);
-  expect(stderr).toMatch(/^backed up \d+ bytes, records audit\/0: 200, control\/0: \d+, audit\.dead\/0: 0\n$/);
+  expect(stderr).toMatch(
+    /^backed up \d+ bytes, records audit\/0: 200, control\/0: \d+, audit\.dead\/0: 0, checkpoints\/0: \d+\n$/,
+  );
   expect(readFileSync(`${file}.sha256`, 'utf8')).toBe(stdout);
   expect(readdirSync(folder).sort()).toEqual(['log-backup.db', 'log-backup.db.sha256']);
   for (const name of readdirSync(folder)) expect(statSync(join(folder, name)).mode & 0o777).toBe(0o600);
@@ -128,4 +130,51 @@ it('svc backup leaves no partial file that looks whole', async () => {
   expect(readdirSync(folder)).toEqual([]);
   file = join(folder, 'none', 'x');
   expect(await backup()).toMatchObject({ code: 1, stderr: expect.stringContaining(`cannot write ${file}: ENOENT`) });
+});
+
+it('a restore to an earlier state goes on in a new epoch, with a key that can be replaced', async () => {
+  const data = join(folder, 'data');
+  const operate = (...args: string[]) => {
+    const main = join(dirname(MAIN), '../operator/main.js');
+    const env = { PATH: process.env.PATH, CONTROL_DATA_DIR: data };
+    return spawnSync(NODE, ['--no-warnings', main, ...args], { encoding: 'utf8', env });
+  };
+  const notes = () =>
+    existsSync(join(data, 'checkpoints.txt')) ? readFileSync(join(data, 'checkpoints.txt'), 'utf8') : '';
+  /** Runs the service until it has signed something with that origin after the notes that were there. */
+  const signed = async (origin: string) => {
+    const before = notes();
+    const running = await startService({ dataDir: data });
+    try {
+      await newOrg(running);
+      while (!notes().slice(before.length).includes(`${origin}\n`)) await new Promise((done) => setTimeout(done, 20));
+    } finally {
+      await running.stop();
+    }
+  };
+  const origin = () => /^(svc-.*\/-tlog)$/m.exec(notes())?.[1] ?? 'svc-';
+  expect((await backup()).code).toBe(0);
+  expect(restore('--from', file).code).toBe(0);
+  // Without the key nothing is signed; a backup does not have it.
+  copyFileSync(join(service.dataDir, 'checkpoint.key'), join(data, 'checkpoint.key'));
+  await signed('/audit/-tlog');
+  expect(restore('--from', file, '--force').code).toBe(0);
+  const begun = restore('--new-epoch', 'a test');
+  expect(begun.stderr).toContain(`epoch 2 begins; give its key to witnesses and auditors: ${origin()}/2+`);
+  expect(begun.code).toBe(0);
+  await signed(`${origin()}/2`);
+  const rotated = operate('rotate-key');
+  expect(rotated).toMatchObject({
+    status: 0,
+    stderr: expect.stringContaining('has a new key; the one before signs too until'),
+  });
+  await signed(`${origin()}/2`);
+  expect(
+    notes()
+      .trimEnd()
+      .split('\n')
+      .slice(-2)
+      .every((line) => line.startsWith(`— ${origin()}/2 `)),
+  ).toBe(true);
+  expect(restore().stderr).toContain('--from is required');
 });

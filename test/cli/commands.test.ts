@@ -3,7 +3,7 @@ import { mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { Cli, type Definition } from 'clipanion';
 import { canonical, readArguments } from '../../src/cli/args/argv.js';
-import { checkUsage, familyWords, findCommand, LEADING, shapeOf, specsOf } from '../../src/cli/args/usage.js';
+import { checkUsage, familyWords, findCommand, LEADING, shapeOf } from '../../src/cli/args/usage.js';
 import { FAMILIES } from '../../src/cli/commands/families.js';
 import { Terminal } from '../../src/cli/terminal.js';
 import { temporaryFolder } from './support/svc.js';
@@ -46,12 +46,13 @@ function check(call: readonly string[]): void {
   const [name] = readArguments(call, LEADING).words;
   const family = families.find((one) => one.name === name);
   if (!family) throw new Error(`there is no \`svc ${name}\``);
-  const words = familyWords(call, specsOf(family.definitions));
-  const path = findCommand(family.commands, words)?.paths?.[0] ?? [];
-  const definition = family.definitions.find((one) => one.path === ['svc', ...path].join(' '));
-  if (!definition) throw new Error(`there is no command \`svc ${words.join(' ')}\``);
-  const given = readArguments(call, specsOf([definition]));
-  checkUsage(definition, given);
+  const options = family.commands.flatMap((command) => shapeOf(command).options);
+  const words = familyWords(call, options);
+  const command = findCommand(family.commands, words);
+  if (!command) throw new Error(`there is no command \`svc ${words.join(' ')}\``);
+  const [path = [], shape] = [command.paths?.[0], shapeOf(command)];
+  const given = readArguments(call, shape.options);
+  checkUsage(path, shape, given);
   family.cli.process(canonical(given, path), {
     terminal,
     signal: new AbortController().signal,

@@ -57,8 +57,7 @@ const svc = (node: string, args: readonly string[], env: Record<string, string> 
 
 it('the package holds what runs, and no tools of the build', () => {
   expect(packed).toEqual(expect.arrayContaining(['dist/operator/main.js', 'dist/swagger-ui/swagger-ui.css']));
-  // Maps are for the stack traces of the bundle alone.
-  const isMap = (path: string) => path.endsWith('.map') && !path.startsWith('dist/bundle/');
+  const isMap = (path: string) => path.endsWith('.map');
   expect(packed.filter((path) => path.startsWith('dist/tools/') || isMap(path))).toEqual([]);
 });
 

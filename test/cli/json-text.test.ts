@@ -1,6 +1,7 @@
 import { parse } from 'yaml';
+import { pretty } from '../../src/cli/output/json-layout.js';
 import { toYaml } from '../../src/cli/output/yaml.js';
-import { elements, member, members, pretty } from '../../src/client/json-text.js';
+import { elements, member, members } from '../../src/contract/json-text.js';
 
 const TRICKY =
   ' { "b" : 12345678901234567890.10 , "2":1,"1" :[ ] , "__proto__": {"x":"a\\"}],{"} , "e":"\\\\" ,"n":[1e400, -0, "é,]" ,[{}]]} ';

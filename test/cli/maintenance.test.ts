@@ -246,3 +246,97 @@ it.each([['rebuild'], ['reconcile'], ['dead-letter list'], ['dead-letter replay'
     expect([code, stdout]).toEqual([0, expect.stringContaining(`Examples\n`)]);
   },
 );
+
+describe('svc tlog check', () => {
+  it('ends with 0 when the log is as it was sealed, and with 1 when a stored leaf was altered, which it names', async () => {
+    let sound = await run(['tlog', 'check']);
+    // Until the first cut.
+    while (/^0 {2}/.test(sound.stdout)) sound = await run(['tlog', 'check']);
+    expect([sound.code, sound.stdout]).toEqual([0, expect.stringMatching(/^\d+ {2}\d+ {2}\d+\n$/)]);
+    await behindItsBack((dataDir) => {
+      const db = new DatabaseSync(join(dataDir, 'tlog.db'));
+      const { bytes } = db.prepare('SELECT bytes FROM cells WHERE tree = 0 AND level = 0 AND n = 0').get() ?? {};
+      const altered = Buffer.from(bytes as Uint8Array);
+      altered.writeUInt8(altered.readUInt8(80) ^ 1, 80);
+      db.prepare('UPDATE cells SET bytes = ? WHERE tree = 0 AND level = 0 AND n = 0').run(altered);
+      db.close();
+    });
+    const found = await run(['tlog', 'check']);
+
+    expect(found.code).toBe(1);
+    expect(found.stdout + found.stderr).toContain(`leaf 1 of ${org.name} is not what the log gives`);
+  });
+
+  it('stops signing when it has found something, and says so in the metrics, in /health/ready and to who asks for a proof', async () => {
+    const url = (path: string) => fetch(service.url + path);
+    const ready = await url('/health/ready');
+    const { warnings } = (await ready.json()) as { warnings: string[] };
+    expect([ready.status, warnings]).toEqual([
+      200,
+      [
+        expect.stringMatching(/^no checkpoint is signed any more: svc tlog check found/),
+        expect.stringMatching(/^a part of the log is not sealed: audit\/0\/\d+ has schema version 9/),
+      ],
+    ]);
+    expect(warnings.join()).not.toContain(org.name);
+    expect(await (await url('/metrics')).text()).toContain('control_tlog_diverged 1\n');
+    const token = org.api.key ?? '';
+    const { code, stderr } = await svc(
+      ['audit', 'export', '--proof', '--file', join(service.dataDir, 'export.ndjson')],
+      {
+        env: { ...env(service.url, token), SVC_ORG: org.name },
+      },
+    );
+    expect([code, stderr]).toEqual([expect.any(Number), expect.stringContaining('the log is not sealed any more')]);
+    expect(code).not.toBe(0);
+  });
+});
+
+describe('svc tlog', () => {
+  const status = {
+    ...{ kind: 'tlogstatus', seals: true, origin: 'o/audit/-tlog', epoch: 2, lagSeconds: 1.5, stalled: null },
+    checkpoint: { size: 7, at: '2026-03-01T12:00:01.000Z', complete: '2026-03-01T12:00:00.000Z' },
+    quorum: { name: 'both', missingSeconds: 301 },
+    witnesses: [
+      { name: 'one', cosigned: '2026-03-01T12:00:02.000Z' },
+      { name: 'two', fault: 'is\u001baway' },
+    ],
+    anchors: [{ name: 'file:/a', kept: '2026-03-01T11:00:00.000Z' }, { name: 'file:/b' }],
+  };
+
+  it('status shows what is sealed, cosigned and anchored, and fails when nothing is signed any more', async () => {
+    for (const [divergence, code] of [
+      [null, 0],
+      ['the log is an older one', 1],
+    ] as const) {
+      const { url } = await scriptedServer((_, response) =>
+        answer(response, 200, { ...status, divergence, links: [] }),
+      );
+      const shown = await run(['tlog', 'status'], url);
+      expect([shown.code, shown.stderr]).toEqual([code, '']);
+      expect(shown.stdout).toMatch(/checkpoint: +7 cuts, made 2026-03-01T12:00:01.000Z\n/);
+      expect(shown.stdout).toContain(divergence === null ? 'goes on' : 'STOPPED: the log is an older one');
+      expect(shown.stdout).toMatch(/quorum: +both, missing for 301 s\n/);
+      expect(shown.stdout).toMatch(/witness two: +has not cosigned; is\\u001baway\n/);
+      expect(shown.stdout).toMatch(/anchor file:\/b: +nothing since the start\n$/);
+    }
+  });
+
+  it('status is that of the service, whose trees were altered above', async () => {
+    const { code, stdout } = await run(['tlog', 'status', '-o', 'json']);
+    expect([code, JSON.parse(stdout)]).toEqual([
+      1,
+      expect.objectContaining({
+        ...{ kind: 'tlogstatus', seals: true },
+        divergence: expect.stringMatching(/^svc tlog check found/),
+        stalled: expect.stringContaining('has schema version 9'),
+      }),
+    ]);
+    expect((await run(['tlog', 'status'], undefined, org.api.key)).code).toBe(4);
+  });
+
+  it('rotate-key says where the key is replaced, and needs neither key nor service', async () => {
+    const { code, stderr } = await svc(['tlog', 'rotate-key'], { env: {} });
+    expect([code, stderr]).toEqual([1, expect.stringContaining('control-service rotate-key')]);
+  });
+});

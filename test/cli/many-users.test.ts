@@ -2,12 +2,13 @@ import { existsSync, writeFileSync } from 'node:fs';
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
+import { FULL } from '../hardening/scale.js';
 import { Org } from '../support/api.js';
 import { Seed } from '../support/seed.js';
 import { startService, type TestService } from '../support/service.js';
 import { svc, temporaryFolder } from './support/svc.js';
 
-const [FEW, MANY] = [2_000, 20_000];
+const [FEW, MANY] = [2_000, FULL ? 20_000 : 10_000];
 
 /** Linux tells the most memory that a program had; what a process reports of itself counts what it was forked from. */
 const onLinux = existsSync('/proc/self/status') ? it : it.skip;
@@ -56,7 +57,7 @@ async function run(...args: string[]): Promise<{ text: string; memory: number }>
 const usersIn = (text: string): number => new Set(text.match(/user-\d+@example\.com/g)).size;
 
 onLinux.each(['names', 'text', 'json', 'yaml-slim', 'tf'])(
-  '20,000 users, -o %s, take the memory of 2,000',
+  `${MANY} users, -o %s, take the memory of ${FEW}`,
   async (format) => {
     const few = await run('user', 'get', '--max', String(FEW), '-o', format);
     const many = await run('user', 'get', '--max', '0', '-o', format);

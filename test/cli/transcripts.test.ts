@@ -40,7 +40,8 @@ interface Stage {
 
 async function open(): Promise<Stage> {
   const mailbox = await openMailbox();
-  const service = await startService({ env: mailbox.env });
+  // Cuts would come at any time: only the proofs of `test/cli/verify` need them.
+  const service = await startService({ env: { ...mailbox.env, CONTROL_TLOG_INTERVAL_MS: '3600000' } });
   removals.push(mailbox.close, () => service.remove());
   const { url: letters } = await scriptedServer(({ url }, response) => {
     const [, org = '', email = ''] = decodeURIComponent(url).split('/');

@@ -1,19 +1,8 @@
-import { type NextGeneration } from '../../src/read-model/read-model.js';
+import type { Topic } from '../../src/event-log/event-log.js';
 import { KEEP_ALL } from '../../src/read-model/retention.js';
-import { ask, Gate, type Handles, withHandles } from '../contract/elasticsearch.harness.js';
+import { Gate, withHandles } from '../contract/elasticsearch.harness.js';
 import { settled } from '../contract/harness.js';
-import {
-  codes,
-  event,
-  found,
-  idAt,
-  LEASE_MS,
-  nextOf,
-  ORG,
-  promote,
-  search,
-  store,
-} from '../contract/read-model.harness.js';
+import { codes, event, found, idAt, nextOf, ORG, promote, search, store } from '../contract/read-model.harness.js';
 import { PATIENCE } from '../support/patience.js';
 import { clusterSuite } from './support.js';
 
@@ -41,58 +30,40 @@ clusterSuite('opening a read model in Elasticsearch', ({ elasticsearchUrl }) => 
   });
 
   it('refuses what was filled from another log, and says what to do', async (handles) => {
-    await handles.open({ logId: 'first-log' });
+    await store(await handles.open({ logId: 'first-log' }), [event(1)]);
+    const model = await handles.open({ logId: 'second-log' });
 
-    const refused = await settled(handles.open({ logId: 'second-log' }));
-
-    expect(refused).toMatchObject({ error: { name: 'StoreUnusable' } });
-    const message = String((refused as { error: Error }).error.message);
-    for (const part of [handles.prefix, 'first-log', 'second-log', 'svc rebuild']) expect(message).toContain(part);
-  });
-
-  it('refuses another layout', async (handles) => {
-    await handles.open();
-    await otherLayout(handles);
-
-    await expect(handles.open()).rejects.toMatchObject({
-      name: 'StoreUnusable',
-      message: expect.stringContaining('layout 0.9'),
-    });
-  });
-
-  it('fills, where it is opened for that, a new generation beside one that it refuses', async (handles) => {
-    const old = await handles.open({ logId: 'first-log' });
-    await store(old, [event(1)]);
-    await old.apply('audit', [], { 0: 7 });
-    const model = await handles.open({ logId: 'second-log', forRebuild: true });
+    for (const part of [handles.prefix, 'first-log', 'second-log', 'svc rebuild']) {
+      expect(model.unusable).toContain(part);
+    }
     const refusals = await Promise.all([
       settled(search(model)),
       settled(model.get('auditevent', ORG, idAt(1))),
       settled(model.apply('audit', [event(2)], { 0: 3 })),
       settled(model.progress('audit')),
     ]);
-    const next = await model.begin();
-    await store(next, [event(2)]);
-    const sealed = await next.seal(LEASE_MS);
-    await next.promote();
-
-    for (const refusal of refusals) expect(refusal).toMatchObject({ error: { name: 'StoreUnusable' } });
-    expect(sealed).toEqual({});
-    expect(await found(model)).toEqual([2]);
-    expect(codes(await model.apply('audit', [event(3)], { 0: 4 }))).toEqual(['applied']);
-    await expect(handles.open({ logId: 'first-log' })).rejects.toMatchObject({ name: 'StoreUnusable' });
-    await handles.open({ logId: 'second-log' });
+    const refused = { error: { code: 'read_model_unavailable', message: model.unusable } };
+    for (const refusal of refusals) expect(refusal).toMatchObject(refused);
   });
 
-  it('says, of an older layout of the same log, how far that got', async (handles) => {
-    const old = await handles.open();
-    await old.apply('audit', [event(1)], { 0: 2 });
-    await otherLayout(handles);
-    const model = await handles.open({ forRebuild: true });
-    const next: NextGeneration = await model.begin();
+  it('puts an empty one in its place, when it is told to, for every process', async (handles) => {
+    await store(await handles.open({ logId: 'first-log' }), [event(1)]);
+    const options = { logId: 'second-log', head: async (topic: Topic) => (topic === 'audit' ? { 0: 3 } : {}) };
+    const [model, other] = [await handles.open(options), await handles.open(options)];
 
-    expect(await next.seal(LEASE_MS)).toEqual({ audit: { 0: 2 } });
-    await expect(old.apply('audit', [event(2)], { 0: 3 })).rejects.toMatchObject({ name: 'GenerationSealed' });
+    expect(await model.replace()).toBe(3);
+    await other.retry();
+    for (const one of [model, other]) {
+      expect(one.unusable).toBeUndefined();
+      expect(await settled(search(one))).toMatchObject({ error: { code: 'read_model_unavailable' } });
+    }
+    expect((await other.progress('audit')).next).toEqual({});
+    await other.apply('audit', [event(2)], { 0: 3 });
+    await other.refresh();
+    for (const one of [model, other]) expect(await found(one)).toEqual([2]);
+    expect(await model.replace()).toBe(3);
+    expect(await found(model)).toEqual([2]);
+    expect((await handles.open({ logId: 'first-log' })).unusable).toContain('second-log');
   });
 
   it('removes, with the next that is begun, what nobody finished', async (handles) => {
@@ -155,8 +126,3 @@ clusterSuite('opening a read model in Elasticsearch', ({ elasticsearchUrl }) => 
     await gate.close();
   });
 });
-
-async function otherLayout({ url, prefix }: Handles): Promise<void> {
-  const _meta = { logId: 'a-log', version: '0.9' };
-  await ask(url, 'PUT', `/${prefix}progress/_mapping`, { _meta });
-}

@@ -46,7 +46,7 @@ clusterSuite('a read model in Elasticsearch that version 3 made', ({ elasticsear
     await makeMonthOfVersion3(handles, await generationOf(old));
     const fields = { publisher: CI };
     await store(old, [event(0), event(1, { fields }), event(2, { fields })]);
-    await setVersion(handles.url, handles.prefix, '1.3');
+    await setVersion(handles.url, handles.prefix, '2.3');
   }
 
   const byPublisher = (model: ReadModel): Promise<unknown>[] => {
@@ -69,6 +69,18 @@ clusterSuite('a read model in Elasticsearch that version 3 made', ({ elasticsear
     for (const read of byPublisher(model)) expect(await settled(read)).toMatchObject(REFUSED);
   });
 
+  it('refuses to count by what it has no values of, and counts when it is replaced', async (handles) => {
+    await version3(handles);
+    const model = await handles.open();
+    const counted = () => model.stats('auditevent', { org: ORG, filters: [], by: 'publisher', top: 5, bounds: [] });
+
+    expect(await settled(counted())).toMatchObject(REFUSED);
+    const next = await model.begin();
+    await store(next, [event(0), event(1, { fields: { publisher: CI } })]);
+    await promote(next);
+    expect(await counted()).toMatchObject({ count: 2, values: [{ value: CI, count: 1 }] });
+  });
+
   it('is replaced by a generation that filters by it, for every process', async (handles) => {
     await version3(handles);
     const [model, reader] = [await handles.open(), await handles.open()];
@@ -85,11 +97,28 @@ clusterSuite('a read model in Elasticsearch that version 3 made', ({ elasticsear
     }
   });
 
-  it('is refused as a whole when it is too old or too new', async (handles) => {
+  it('is refused as a whole when it is too new', async (handles) => {
     await version3(handles);
-    for (const version of ['1.2', '1.5', '2.4', '0.9']) {
+    for (const version of ['2.6', '3.1', '3.4']) {
       await setVersion(handles.url, handles.prefix, version);
-      await expect(handles.open()).rejects.toMatchObject({ name: 'StoreUnusable' });
+      const model = await handles.open();
+      expect(model.unusable).toContain(`the layout ${version} of a later version`);
+      expect(await settled(search(model))).toMatchObject({ error: { message: model.unusable } });
+    }
+  });
+
+  it('is replaced by an empty one when it is too old', async (handles) => {
+    for (const version of ['2.2', '1.4', '0.9']) {
+      const old = await handles.open();
+      await store(old, [event(1)]);
+      const before = await generationOf(old);
+      await setVersion(handles.url, handles.prefix, version);
+      const model = await handles.open({ head: async () => ({ 0: 2 }) });
+      expect(await settled(search(model))).toMatchObject({
+        error: { message: expect.stringContaining(`the one before has the earlier layout ${version}`) },
+      });
+      expect((await handles.indices()).filter((index) => index.includes(`-${before}`))).toEqual([]);
+      await handles.wipe();
     }
   });
 });
@@ -107,7 +136,7 @@ clusterSuite('services that start on a read model that version 3 made', ({ elast
     expect(body.succeeded).toBe(300);
     const before = await progressIndices(prefix);
     await instances.stop();
-    await setVersion(elasticsearchUrl, prefix, '1.3');
+    await setVersion(elasticsearchUrl, prefix, '2.3');
 
     const urls = await instances.start(2);
     const all = '/audit/org/acme?contextName=app&pageSize=1000';

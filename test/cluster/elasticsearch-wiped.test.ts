@@ -44,7 +44,7 @@ clusterSuite('a read model that is wiped under its projections', ({ kafkaBrokers
     for (let found = 0; found < events; await delay(50)) {
       if (Date.now() > deadline) throw new Error(`${found} of ${events} events are there again`);
       await ask(elasticsearchUrl, 'POST', `/${handles.prefix}*/_refresh`);
-      const path = `/${handles.prefix}*audit-events-*/_count?allow_no_indices=true`;
+      const path = `/${handles.prefix}*audit-events-*/_count?allow_no_indices=true&q=org:acme`;
       found = (await ask<{ count: number }>(elasticsearchUrl, 'GET', path)).count;
     }
   }

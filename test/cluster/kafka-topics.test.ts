@@ -37,19 +37,24 @@ clusterSuite('topics in Kafka', ({ kafkaBrokers }) => {
     const log = await world.open({ partitions: undefined });
 
     expect(Object.keys(await log.head('audit'))).toHaveLength(12);
-    for (const topic of ['audit', 'control', 'audit.dead']) expect(await settingsOf(topic)).toMatchObject(SOUND);
-    for (const topic of ['control', 'audit.dead', 'progress'] as const) expect(await log.head(topic)).toEqual({ 0: 0 });
+    for (const topic of ['audit', 'control', 'audit.dead', 'checkpoints'])
+      expect(await settingsOf(topic)).toMatchObject(SOUND);
+    for (const topic of ['control', 'audit.dead', 'progress', 'checkpoints'] as const)
+      expect(await log.head(topic)).toEqual({ 0: 0 });
     expect(await settingsOf('progress')).toMatchObject({ 'retention.ms': '3600000', 'segment.ms': '600000' });
   });
 
-  test.each(['audit', 'control', 'audit.dead'] as const)('of an operator are taken as they are: %s', async (topic) => {
-    await world.makeTopic(topic, 1, { ...SOUND, 'max.message.bytes': '2000000', 'segment.bytes': '104857600' });
+  test.each(['audit', 'control', 'audit.dead', 'checkpoints'] as const)(
+    'of an operator are taken as they are: %s',
+    async (topic) => {
+      await world.makeTopic(topic, 1, { ...SOUND, 'max.message.bytes': '2000000', 'segment.bytes': '104857600' });
 
-    const log = await world.open({ partitions: undefined });
+      const log = await world.open({ partitions: undefined });
 
-    await log.append([entry('a', { topic })]);
-    expect(texts(await readAll(log, topic))).toEqual(['a']);
-  });
+      await log.append([entry('a', { topic })]);
+      expect(texts(await readAll(log, topic))).toEqual(['a']);
+    },
+  );
 
   test.each([
     ['audit', 'retention.ms', '604800000', '-1'],
@@ -86,14 +91,17 @@ clusterSuite('topics in Kafka', ({ kafkaBrokers }) => {
     await expect(world.open()).rejects.toThrow(`${world.prefix}${topic}: has ${partitions} partitions and must have 1`);
   });
 
-  test('are refused when audit has another number of partitions than is configured', async () => {
+  test('are refused when audit has fewer partitions than are configured, with the command that adds them', async () => {
     await world.makeTopic('audit', 4, SOUND);
 
     await expect(world.open({ partitions: 5 })).rejects.toThrow(
-      `${world.prefix}audit: has 4 partitions and must have 5; set CONTROL_KAFKA_PARTITIONS to what it has`,
+      `${world.prefix}audit: has 4 partitions and must have 5; add some: ` +
+        `kafka-topics.sh --bootstrap-server ${kafkaBrokers[0]} --alter --topic ${world.prefix}audit --partitions 5`,
     );
-    const log = await world.open({ partitions: undefined });
-    expect(Object.keys(await log.head('audit'))).toEqual(['0', '1', '2', '3']);
+    for (const partitions of [undefined, 3]) {
+      const log = await world.open({ partitions });
+      expect(Object.keys(await log.head('audit'))).toEqual(['0', '1', '2', '3']);
+    }
   });
 
   test('are refused with every fault at once', async () => {
@@ -107,7 +115,8 @@ clusterSuite('topics in Kafka', ({ kafkaBrokers }) => {
   });
 
   test('need as many replicas as are configured', async () => {
-    for (const topic of ['audit', 'control', 'audit.dead', 'progress'] as const) await world.makeTopic(topic, 1, SOUND);
+    for (const topic of ['audit', 'control', 'audit.dead', 'progress', 'checkpoints'] as const)
+      await world.makeTopic(topic, 1, SOUND);
 
     await expect(world.open({ partitions: 1, replication: 3 })).rejects.toThrow(
       `${world.prefix}audit: has 1 replicas and must have 3; add replicas with kafka-reassign-partitions.sh`,

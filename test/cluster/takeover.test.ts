@@ -1,3 +1,4 @@
+import { setTimeout as delay } from 'node:timers/promises';
 import { pino } from 'pino';
 import { openClusterStore } from '../../src/composition/cluster-store.js';
 import type { Store } from '../../src/composition/store.js';
@@ -5,6 +6,7 @@ import { UnreadableRecord } from '../../src/event-log/event-log.js';
 import { systemClock } from '../../src/platform/clock.js';
 import { readConfig } from '../../src/platform/config/config.js';
 import { Metrics } from '../../src/platform/metrics.js';
+import { ServiceSecret } from '../../src/platform/service-secret.js';
 import type { ProgressFeed } from '../../src/progress/progress-feed.js';
 import { auditProjection } from '../../src/projections/audit.js';
 import { controlProjection } from '../../src/projections/control.js';
@@ -13,9 +15,11 @@ import { ProjectionRunner } from '../../src/projections/projection-runner.js';
 import { KEEP_ALL } from '../../src/read-model/retention.js';
 import { bodyOf, Client } from '../faults/client.js';
 import { newClusterStore } from '../support/cluster-store.js';
+import { TEST_SECRETS } from '../support/secrets.js';
 import { startService, type TestService } from '../support/service.js';
 import { clusterSuite } from './support.js';
 
+const MEMORY = 512 * 1024 * 1024;
 const logger = pino({ level: 'silent' });
 const PATH = '/audit/org/acme/auditctx/app';
 const event = (marker: string) => ({ resource: { name: 'r', data: { marker } } });
@@ -60,10 +64,11 @@ clusterSuite('a projector that dies between its progress and what it has to say'
   beforeAll(async () => {
     const { cluster: config } = readConfig(env);
     if (!config) throw new Error('the configuration is of a cluster');
-    store = openClusterStore(config, KEEP_ALL, systemClock, logger, stores);
+    const secret = new ServiceSecret(TEST_SECRETS.CONTROL_SECRET);
+    store = openClusterStore(config, MEMORY, KEEP_ALL, systemClock, secret, logger, stores);
     loops.push(...store.run(stop.signal));
     run(controlProjection, (update) => store.feed.publish(update));
-    api = await startService({ env: { ...env, CONTROL_ROLES: 'api', CONTROL_SYNC_TIMEOUT_MS: '20000' } });
+    api = await startService({ env: { ...env, CONTROL_ROLES: 'api', CONTROL_SYNC_TIMEOUT_MS: '60000' } });
     key = (await new Client(api.url, api.rootKey).org('acme')).key;
   });
 
@@ -100,8 +105,9 @@ clusterSuite('a projector that dies between its progress and what it has to say'
 
   test('a conflicting publish is never told 201, and a repetition always is', async () => {
     const statuses = await takenOver(auditProjection, async () => {
+      const { 0: before = 0 } = await store.log.head('audit');
       const first = publish('first', 'k');
-      await new Promise((resolve) => setTimeout(resolve, 300));
+      while (((await store.log.head('audit'))[0] ?? 0) <= before) await delay(20);
       const others = await Promise.all([first, publish('first', 'k'), publish('other', 'k'), publish('first', 'k')]);
       expect(bodyOf<{ code: string }>(others[2] as (typeof others)[0]).code).toBe('idempotency_conflict');
       return others.map(({ status }) => status);

@@ -1,6 +1,7 @@
 import { cpSync, existsSync, mkdtempSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import type { DatabaseSync } from 'node:sqlite';
+import { disk } from '../../src/platform/disk.js';
 import { EmbeddedReadModel } from '../../src/read-model/embedded/read-model.js';
 import { PATIENCE } from '../support/patience.js';
 import { type EmbeddedModelHarness, openEmbeddedReadModel, SQLITE_FULL, SQLITE_IOERR } from './embedded.harness.js';
@@ -46,11 +47,11 @@ describe('a commit', () => {
     expect(await afterCrash()).toBe(0);
   });
 
-  test('follows after 20,000 writes', async () => {
-    for (let n = 0; n < 20_000; n += 1_000) await apply(n, n + 1_000);
-    await apply(20_000, 20_001);
+  test('follows after 50,000 writes', async () => {
+    for (let n = 0; n < 50_000; n += 1_000) await apply(n, n + 1_000);
+    await apply(50_000, 50_001);
 
-    expect(await afterCrash()).toBe(20_000);
+    expect(await afterCrash()).toBe(50_000);
   });
 
   test('follows after 8 MiB of sources', async () => {
@@ -63,10 +64,27 @@ describe('a commit', () => {
 
   test('follows after seconds', async () => {
     await apply(0, 10);
-    const deadline = Date.now() + 15_000 * PATIENCE;
+    const deadline = Date.now() + 30_000 * PATIENCE;
     while ((await afterCrash()) !== 10 && Date.now() < deadline) await sleep(100);
 
     expect(await afterCrash()).toBe(10);
+  });
+
+  test('is put off while the disk has no room for it, and reads go on', async () => {
+    const { free } = disk;
+    disk.free = () => 1024 * 1024;
+    try {
+      harness.failCommits(SQLITE_FULL);
+      for (let n = 0; n < 51_000; n += 1_000) await apply(n, n + 1_000);
+
+      expect((await search(harness.model)).items.length).toBeGreaterThan(0);
+      expect((await harness.model.count('auditevent', ORG)).get('shop')).toBe(51_000);
+    } finally {
+      disk.free = free;
+      repair(harness);
+    }
+    await apply(51_000, 51_001);
+    expect(await afterCrash()).toBe(51_001);
   });
 
   test('comes with a repair, a seal and a close', async () => {
@@ -134,7 +152,7 @@ describe.each([
   test('ends a search under way', async () => {
     await apply(0, 10);
     await harness.model.overwrite(event(1));
-    for (let n = 10; n < 9_010; n += 500) await apply(n, n + 500);
+    for (let n = 10; n < 40_010; n += 500) await apply(n, n + 500);
     const filters = [{ field: 'podId', op: '=', value: 'none' }] as const;
     const searching = settled(search(harness.model, { filters }));
     harness.failCommits(errcode);

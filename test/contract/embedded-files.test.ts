@@ -1,4 +1,14 @@
-import { copyFileSync, existsSync, mkdirSync, readdirSync, renameSync, rmSync } from 'node:fs';
+import {
+  copyFileSync,
+  cpSync,
+  existsSync,
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  renameSync,
+  rmSync,
+  writeFileSync,
+} from 'node:fs';
 import { rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
@@ -6,10 +16,10 @@ import { setImmediate } from 'node:timers/promises';
 import { crc32 } from 'node:zlib';
 import { EmbeddedEventLog } from '../../src/event-log/embedded/event-log.js';
 import { restoreLog } from '../../src/event-log/embedded/restore.js';
-import { copyOfLog, recordsOf } from '../faults/log-answers.js';
+import { copyOfLog, FIXTURES, recordsOf } from '../faults/log-answers.js';
 import { failDisk, repairDisk } from '../support/disk-faults.js';
 import { temporaryFolder } from './embedded.harness.js';
-import { entries, entry, readAll } from './event-log.harness.js';
+import { entries, entry, readAll, textOf } from './event-log.harness.js';
 
 let folder = '';
 beforeEach(async () => {
@@ -211,4 +221,42 @@ describe('a commit that was refused', () => {
     expect(await keys(log)).toEqual(['before', 'after']);
     await log.close();
   });
+});
+
+test('an append that was cut off anywhere, as by a crash, is not there at all', async () => {
+  const dataDir = await logOf(3);
+  const crashed = join(folder, 'crashed');
+  cpSync(dataDir, crashed, { recursive: true });
+  const before = readFileSync(join(dataDir, 'log.records')).byteLength;
+  const log = await open(dataDir);
+  await log.append(entries(2_500, 'whole'));
+  await log.close();
+  const bytes = readFileSync(join(dataDir, 'log.records'));
+  const cuts = [before + 1, ...[0.1, 0.5, 0.9].map((part) => before + Math.floor(part * (bytes.byteLength - before)))];
+  for (const cut of [...cuts, bytes.byteLength - 1]) {
+    const at = join(folder, `cut-${cut}`);
+    cpSync(crashed, at, { recursive: true });
+    writeFileSync(join(at, 'log.records'), bytes.subarray(0, cut));
+    expect(await keysIn(at)).toEqual(await keysIn(crashed));
+  }
+  expect(await keysIn(dataDir)).toHaveLength(2_503);
+});
+
+test.each(FIXTURES)('%s gains the topic of checkpoints, which a backup keeps', async (name) => {
+  const dataDir = copyOfLog(name);
+  const before = await recordsOf(join(dataDir, 'log.db'));
+  const log = await open(dataDir);
+  await log.append([entry('genesis', { topic: 'checkpoints' })]);
+  await log.close();
+  const from = await backupOf(dataDir);
+  await restoreLog({ from, dataDir: join(folder, 'restored'), force: false });
+
+  for (const at of [dataDir, join(folder, 'restored')]) {
+    const reopened = await open(at);
+    expect(await reopened.head('checkpoints')).toEqual({ 0: 1 });
+    expect((await readAll(reopened, 'checkpoints')).map(textOf)).toEqual(['genesis']);
+    await reopened.close();
+    expect(await recordsOf(join(at, 'log.db'))).toEqual(before);
+  }
+  rmSync(dataDir, { recursive: true });
 });

@@ -10,7 +10,13 @@ import {
 } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
+import { pino } from 'pino';
+import { openEmbeddedStore } from '../../src/composition/store.js';
+import { EmbeddedEventLog } from '../../src/event-log/embedded/event-log.js';
+import { systemClock } from '../../src/platform/clock.js';
+import { Turns } from '../../src/platform/turns.js';
 import { EmbeddedReadModel } from '../../src/read-model/embedded/read-model.js';
+import { KEEP_ALL } from '../../src/read-model/retention.js';
 import { type EmbeddedModelHarness, openEmbeddedReadModel } from './embedded.harness.js';
 import { settled } from './harness.js';
 import {
@@ -59,18 +65,25 @@ describe('the file of the next generation', () => {
     expect(files()).toEqual([]);
   });
 
-  test('is left alone by a process that does not get the file itself', async () => {
+  test('is left alone by a process that does not get the log of the folder', async () => {
+    const folder = dirname(harness.file);
+    const log = await EmbeddedEventLog.open({ file: join(folder, 'log.db') });
     const next = await harness.model.begin();
     await store(next, events(0, 3));
 
-    expect(
-      await settled(EmbeddedReadModel.open({ file: harness.file, logId: 'a-log', records: harness.records })),
-    ).toMatchObject({
-      error: { name: 'StoreUnusable' },
-    });
+    const opened = openEmbeddedStore(
+      folder,
+      KEEP_ALL,
+      systemClock,
+      pino({ enabled: false }),
+      new AsyncDisposableStack(),
+      new Turns(),
+    );
+    expect(await settled(opened)).toMatchObject({ error: { name: 'StoreUnusable' } });
     await promote(next);
 
     expect(await found(harness.model)).toEqual([0, 1, 2]);
+    await log.close();
   });
 });
 

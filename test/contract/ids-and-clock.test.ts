@@ -1,5 +1,5 @@
 import { isoTime, systemClock } from '../../src/platform/clock.js';
-import { keyedId, systemIds, timeOf } from '../../src/platform/ids.js';
+import { hasTime, keyedId, systemIds, timeOf } from '../../src/platform/ids.js';
 import fc from '../support/fast-check.js';
 import { clockContract, idsContract } from './ids-and-clock.contract.js';
 
@@ -79,6 +79,17 @@ describe('keyedId', () => {
 
   test('repeats none for 20,000 keys of one organization and context', () => {
     expect(new Set(Array.from({ length: 20_000 }, (_, n) => keyedId('acme', 'shop', `${n}`))).size).toBe(20_000);
+  });
+});
+
+describe('hasTime', () => {
+  test.each([
+    ['017f22e2-79b0-7cc3-98c4-dc0c0c07398f', true],
+    ['017f22e2-79b0-8cc3-98c4-dc0c0c07398f', false],
+    ['00000000-0000-7fff-bfff-ffffffffffff', false],
+    ['ffffffff-ffff-7000-8000-000000000000', false],
+  ])('of %s is %s: a UUIDv7 whose time is of 2020 to 2049', (id, expected) => {
+    expect(hasTime(id)).toBe(expected);
   });
 });
 

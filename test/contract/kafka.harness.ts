@@ -71,6 +71,7 @@ function faceOf(log: () => EventLog): EventLog {
     read: (topic, from, signal) => log().read(topic, from, signal),
     consume: (topic, consumer, signal) => log().consume(topic, consumer, signal),
     head: (topic) => log().head(topic),
+    beginning: (topic) => log().beginning(topic),
     close: () => log().close(),
   };
 }

@@ -116,6 +116,35 @@ export function applyCases({ it, itWith }: ModelCases): void {
       expect(await model.get('auditevent', ORG, id)).toEqual(documentOf(first));
     });
 
+    it(`keeps the record that the log took first, in whichever order they are applied (${what})`, async ({ model }) => {
+      const month = 31 * 24 * 60 * 60 * 1_000;
+      const later = place(2, { partition: 1, time: place(1).time + month });
+      const [first, second] = [
+        event(1, { id, hash: 'h' }),
+        event(1, { id, hash: 'other', place: later, source: '{}' }),
+      ];
+
+      await model.apply('audit', [second], none);
+      expect(codes(await model.apply('audit', [first], none))).toEqual(['applied']);
+      expect(codes(await model.apply('audit', [second, first], none))).toEqual(['conflict', 'applied']);
+
+      await model.refresh();
+      expect(await model.get('auditevent', ORG, id)).toEqual(documentOf(first));
+      expect((await search(model)).items.map(({ source }) => source)).toEqual([first.source]);
+      const range = { topic: 'audit', partition: 1, from: 0, to: 10, limit: 10 } as const;
+      expect(await model.scan('auditevent', range)).toEqual([]);
+    });
+
+    it(`keeps the earlier record of a partition, whatever the clock of the log said (${what})`, async ({ model }) => {
+      const first = event(1, { id, hash: 'h' });
+      const second = event(2, { id, hash: 'other', place: place(2, { time: place(1).time - 5 }) });
+
+      await model.apply('audit', [first], none);
+
+      expect(codes(await model.apply('audit', [second], none))).toEqual(['conflict']);
+      expect(await model.get('auditevent', ORG, id)).toEqual(documentOf(first));
+    });
+
     it(`says conflict for another content, and keeps the first (${what})`, async ({ model }) => {
       const first = event(1, { id, hash: 'h' });
 

@@ -13,6 +13,7 @@ import { repairCases } from './read-model.repair.js';
 import { retentionCases } from './read-model.retention.js';
 import { scanCases } from './read-model.scan.js';
 import { sealCases } from './read-model.seal.js';
+import { statsCases } from './read-model.stats.js';
 import { sweepCases } from './read-model.sweep.js';
 
 export type { ReadModelHarness } from './read-model.harness.js';
@@ -35,6 +36,7 @@ export function readModelContract(
     describe('pages in the order received', () => receivedCases(given));
     describe('the end of the order received', () => lastCases(given));
     describe('pages by their bytes', () => byteCases(given));
+    describe('counts by values and over time', () => statsCases(given));
     describe('generations', () => generationCases(given));
     describe('the seal of the live generation', () => sealCases(given));
     describe('retention', () => retentionCases(given));

@@ -1,10 +1,20 @@
 import { createHash } from 'node:crypto';
-import { copyFileSync, existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import {
+  copyFileSync,
+  existsSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  statSync,
+  writeFileSync,
+} from 'node:fs';
 import { request } from 'node:http';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { EmbeddedEventLog } from '../../src/event-log/embedded/event-log.js';
+import { RecordsFile } from '../../src/event-log/embedded/records-file.js';
 import { restoreLog } from '../../src/event-log/embedded/restore.js';
 import { randomOf } from '../support/random.js';
 import { startService, type TestService } from '../support/service.js';
@@ -72,7 +82,14 @@ describe('a backup', () => {
       const restored = await restore(file, { sha256 });
 
       expect(restored.heads).toEqual(heads);
-      expect(readdirSync(fresh()).sort()).toEqual(['log.db', 'log.records']);
+      expect(readdirSync(fresh()).sort()).toEqual([
+        'log.audit_0.places',
+        'log.audit_dead_0.places',
+        'log.checkpoints_0.places',
+        'log.control_0.places',
+        'log.db',
+        'log.records',
+      ]);
       // Not in the backup: without it, cursors that were given out before would be refused.
       copyFileSync(join(whole.dataDir, 'service.secret'), join(fresh(), 'service.secret'));
       expect(await answersOn({ ...whole, dataDir: fresh() })).toBe(whole.answers);
@@ -199,6 +216,23 @@ describe('a restore', () => {
     },
   );
 
+  test('leaves a log of which a start reads only the end', async () => {
+    await restore(made.file);
+    const { commits } = RecordsFile.prototype;
+    const from: number[] = [];
+    RecordsFile.prototype.commits = function (this: RecordsFile, start, size) {
+      from.push(start);
+      return commits.call(this, start, size);
+    };
+    try {
+      await (await EmbeddedEventLog.open({ file: join(fresh(), 'log.db') })).close();
+    } finally {
+      RecordsFile.prototype.commits = commits;
+    }
+
+    expect(from).toEqual([statSync(join(fresh(), 'log.records')).size]);
+  });
+
   test('refuses a backup that lost its last records', async () => {
     const whole = readFileSync(made.file);
     for (const bytes of [1, 100, 5_000, 100_000]) {
@@ -231,6 +265,16 @@ describe('a restore', () => {
     const { movedTo = '' } = await restore(made.file, { dataDir: copy.dataDir, force: true });
 
     expect(readFileSync(join(movedTo, 'log.records')).includes('after the backup')).toBe(true);
+    expect(await answersOn(copy)).toBe(whole.answers);
+    rmSync(copy.dataDir, { recursive: true, force: true });
+  });
+
+  test('keeps a service from starting on the log that it is about to move aside', async () => {
+    const copy = copyOf(whole);
+    const restoring = restore(made.file, { dataDir: copy.dataDir, force: true });
+    await expect(EmbeddedEventLog.open({ file: copy.log })).rejects.toThrow('another process uses it');
+    await restoring;
+
     expect(await answersOn(copy)).toBe(whole.answers);
     rmSync(copy.dataDir, { recursive: true, force: true });
   });

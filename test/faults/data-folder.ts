@@ -11,7 +11,7 @@ const EVENTS = 300;
 
 /** Of a stopped service, in order. */
 export const LOG_FILES: readonly string[] = [
-  ...['log.audit_0.places', 'log.audit_dead_0.places', 'log.control_0.places'],
+  ...['log.audit_0.places', 'log.audit_dead_0.places', 'log.checkpoints_0.places', 'log.control_0.places'],
   ...['log.db', 'log.records'],
 ];
 

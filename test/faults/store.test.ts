@@ -225,6 +225,19 @@ test('a log that is older than the read model is refused, and served once the op
   expect(await answersOn(folder)).toBe(whole.answers);
 });
 
+test('a log that is older than a read model of another version is refused, too', async () => {
+  const service = await startService({ dataDir: folder.dataDir });
+  await new Client(service.url, folder.key).publish(`/audit/org/${ORG}/auditctx/app`, eventOf('after the backup'));
+  await service.stop();
+  execute(folder.readModel, `UPDATE meta SET value = '0' WHERE name = 'version'`);
+
+  for (const name of LOG_FILES) copyFileSync(join(whole.dataDir, name), join(folder.dataDir, name));
+
+  const exit = await startedOn(folder);
+  expectRefusal(exit, 'the log lost acknowledged records', 'audit/0', 'read-model.db', 'restore a backup');
+  expectNoStackTrace(exit);
+});
+
 test('an empty log beside a read model that has records is refused, until the operator has moved that away', async () => {
   for (const name of LOG_FILES) rmSync(join(folder.dataDir, name));
 
@@ -240,7 +253,7 @@ test('an empty log beside a read model that has records is refused, until the op
 });
 
 test('a stopped service leaves its stores as files that can be copied', () => {
-  const others = ['read-model.db', 'root.key', 'service.secret'];
-  expect(readdirSync(whole.dataDir).sort()).toEqual([...LOG_FILES, ...others]);
+  const others = ['checkpoint.key', 'read-model.db', 'root.key', 'service.secret', 'tlog.db'];
+  expect(readdirSync(whole.dataDir).sort()).toEqual([...LOG_FILES, ...others].sort());
   expect(join(whole.dataDir, 'log.db')).toBe(whole.log);
 });

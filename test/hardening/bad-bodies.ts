@@ -136,7 +136,10 @@ const MAKERS: readonly Maker[] = [
     const places =
       target === 'org' ? ['name', 'tags'] : PLACES.filter((place) => !place.includes('/') && place !== 'requestId');
     const copy: Record<string, unknown> = structuredClone<Record<string, unknown>>(target === 'org' ? ORG : EVENT);
-    copy[random.pick(places)] = random.pick(wrong);
+    const place = random.pick(places);
+    // Optional members of events may be null.
+    const isNullable = target !== 'org' && place !== 'resource';
+    copy[place] = random.pick(isNullable ? wrong.filter((value) => value !== null) : wrong);
     return JSON.stringify(copy);
   }),
   item('a wrong thing as a whole', (random) => JSON.stringify(random.pick(WRONG_VALUES))),

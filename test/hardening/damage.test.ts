@@ -151,6 +151,7 @@ const TABLES = [
   ['audit', 'audit_0'],
   ['control', 'control_0'],
   ['audit.dead', 'audit_dead_0'],
+  ['checkpoints', 'checkpoints_0'],
 ] as const;
 
 test('the stores to be damaged are real: several topics, a dead letter, and publishes after the noted end', async () => {

@@ -4,7 +4,7 @@ import { startService, type TestService } from '../support/service.js';
 import { scaled, tell } from './scale.js';
 
 const LIMIT = 300;
-const FLOOD = scaled(1_000, 20_000);
+const FLOOD = LIMIT + scaled(500, 19_700);
 
 interface Line {
   readonly level: number;

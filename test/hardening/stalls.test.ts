@@ -21,6 +21,8 @@ const EVENTS = scaled(20_000, 200_000);
 const BULK = 1_000;
 const MEASURED_MS = scaled(3_000, 20_000);
 const QUICK_MS = 100;
+/** Beside bodies of 6 MiB that are recorded whole, a publish waits for a commit of 2 MiB and for its projection as well. */
+const BESIDE_LARGE_MS = 150;
 /** A slice, what is done beside it, and what garbage it leaves to collect. */
 const HELD_MS = 40;
 /** A piece of work that nobody cut up held it for longer. On a busy machine a piece of 20 ms takes twice as much CPU time. */
@@ -134,6 +136,8 @@ interface Attack {
   readonly requests: Sending['requests'] | (() => Sending['requests']);
   /** What the service may answer. */
   readonly statuses: readonly number[];
+  /** The bar of the other tenant's p99; `QUICK_MS` if absent. */
+  readonly quickMs?: number;
 }
 
 const MIB = 1024 * 1024;
@@ -191,6 +195,15 @@ const ATTACKS: readonly Attack[] = [
     requests: [get('/audit/org/heavy?podId=none&order=received&last=100')],
     statuses: [200],
   },
+  {
+    name: `ten counts of ${EVENTS} events by as many names`,
+    atOnce: 10,
+    requests: ['resourceName', 'contextName', 'actionType'].map((by) => {
+      const period = 'fromEvent=2020-01-01T00:00:00Z&toEvent=2120-01-01T00:00:00Z&buckets=1000';
+      return get(`/audit/org/heavy/-stats?by=${by}&top=1000&${period}`);
+    }),
+    statuses: [200],
+  },
   { name: '8 MiB of {} lines', atOnce: 2, requests: [bulk(nothing)], statuses: [413] },
   { name: '8 MiB of blank lines', atOnce: 2, requests: [bulk(blank)], statuses: [400] },
   { name: '8 MiB of commas', atOnce: 2, requests: [bulk(commas, 'application/json')], statuses: [413] },
@@ -201,8 +214,20 @@ const ATTACKS: readonly Attack[] = [
     requests: [bulk(large, 'application/json')],
     statuses: [200, 503],
   },
-  { name: 'bulks of numbers', atOnce: 2, requests: [bulk(numbers, 'application/json')], statuses: [200, 503] },
-  { name: 'bulks of long texts', atOnce: 2, requests: [bulk(texts, 'application/json')], statuses: [200, 503] },
+  {
+    name: 'bulks of numbers',
+    atOnce: 2,
+    requests: [bulk(numbers, 'application/json')],
+    statuses: [200, 503],
+    quickMs: BESIDE_LARGE_MS,
+  },
+  {
+    name: 'bulks of long texts',
+    atOnce: 2,
+    requests: [bulk(texts, 'application/json')],
+    statuses: [200, 503],
+    quickMs: BESIDE_LARGE_MS,
+  },
   {
     name: 'events of 240 KB of numbers',
     atOnce: 32,
@@ -243,7 +268,8 @@ const ATTACKS: readonly Attack[] = [
     name: '30 reports on the past',
     atOnce: 30,
     requests: () => Array.from({ length: 100 }, (_, n) => get(`${REPORT}?at=${instant(n)}`)),
-    statuses: [200],
+    // An organization has so many of them under way at once.
+    statuses: [200, 429],
   },
   {
     name: `queries of ${USERS} users that match none`,
@@ -294,7 +320,7 @@ test.each(ATTACKS)(
     expect(held).toBeLessThan(HELD_MS);
     expect(longest[0]).toBeLessThan(LONGEST_MS);
     // On a machine that is busy with other things the clock tells about those.
-    if (FULL || alone < QUICK_MS / 10) expect(during).toBeLessThan(QUICK_MS * PATIENCE);
+    if (FULL || alone < QUICK_MS / 10) expect(during).toBeLessThan((attack.quickMs ?? QUICK_MS) * PATIENCE);
   },
   600_000,
 );

@@ -35,8 +35,13 @@ export interface Stored {
 export type RecordTexts = Readonly<Record<string, readonly string[]>>;
 
 /** Derived: where the records are in `log.records`. */
-export const PLACES = ['log.audit_0.places', 'log.control_0.places', 'log.audit_dead_0.places'] as const;
+export const PLACES = [
+  ...['log.audit_0.places', 'log.control_0.places', 'log.audit_dead_0.places'],
+  'log.checkpoints_0.places',
+] as const;
 export const LOG_FILES = ['log.db', 'log.db-wal', 'log.records', ...PLACES] as const;
+/** Where the log notes its end. */
+const NOTES = ['log.db', 'log.db-wal'] as const;
 const FILES = [...LOG_FILES, 'read-model.db', 'read-model.db-wal', 'root.key'] as const;
 
 /**
@@ -55,9 +60,12 @@ export async function makeStores(): Promise<{ stopped: Stored; cutOff: Stored }>
     });
     const stopped = await storedOf(dataDir, orgs);
     await served(dataDir, async (service) => {
+      const noted = NOTES.map((name) => [name, readFileSync(join(dataDir, name))] as const);
       await publishMore(service, orgs);
       // Everything was answered, so nothing is being written: this is what a kill would leave.
       copyFiles(dataDir, snapshot);
+      // The end is noted every second: this is one that was killed before.
+      for (const [name, bytes] of noted) writeFileSync(join(snapshot, name), bytes);
     });
     // It commits seldom: this is one that had committed just before.
     copyFileSync(join(dataDir, 'read-model.db'), join(snapshot, 'read-model.db'));

@@ -118,6 +118,22 @@ describe('an item with a fault', () => {
     expect(body.items[1]?.error?.code).toBe('payload_too_large');
   });
 
+  test('may be as large and as deep wrapped as alone, and no larger and deeper', async () => {
+    const sized = (bytes: number) => {
+      const event = { resource: { name: 'large', data: { x: '' } } };
+      event.resource.data.x = 'x'.repeat(bytes - JSON.stringify(event).length);
+      return event;
+    };
+    const deep = (levels: number) => JSON.parse(`{"resource":{"name":"d","data":{"x":${nested(levels - 3)}}}}`);
+    const items = [sized(256 * 1024), sized(256 * 1024 + 1), deep(32), deep(33)];
+    const wrapped = items.map((event, n) => ({ idempotencyKey: `limit-${n}`, event }));
+    for (const sent of [items, wrapped]) {
+      const { body } = await org.bulk(sent);
+      expect(statuses(body)).toEqual([201, 413, 201, 400]);
+      expect(body.items[3]?.error?.message).toContain('nested 33 levels deep; the limit is 32');
+    }
+  });
+
   test('refuses nothing but itself when it is a line that is not JSON, not UTF-8 or too deep', async () => {
     const lines = [JSON.stringify(named('a')), '{"resource":', `{"resource":{"name":"x","data":{"x":${nested(40)}}}}`];
     const text = Buffer.concat([Buffer.from(`${lines.join('\n')}\n`), Buffer.from([0x22, 0xff, 0x22, 0x0a])]);

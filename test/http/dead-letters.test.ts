@@ -5,6 +5,7 @@ import { EmbeddedEventLog } from '../../src/event-log/embedded/event-log.js';
 import type { LogEntry } from '../../src/event-log/event-log.js';
 import { recordedEvent } from '../../src/model/audit-event.js';
 import { Api, at, type Link, linkOf, newOrg, type Org, pointers, type Refusal } from '../support/api.js';
+import { checkpointOfSize, provenExport, SEALED_OFTEN, verifyProven, vkeyOfLog } from '../support/proofs.js';
 import { startService, type TestService } from '../support/service.js';
 
 interface Letter {
@@ -47,7 +48,7 @@ async function recorded(...entries: readonly LogEntry[]): Promise<void> {
   const log = await EmbeddedEventLog.open({ file: join(service.dataDir, 'log.db') });
   await log.append(entries);
   await log.close();
-  service = await startService({ dataDir: service.dataDir });
+  service = await startService({ dataDir: service.dataDir, env: SEALED_OFTEN });
   org = at(service, org);
   root = new Api(service.url, service.rootKey);
 }
@@ -107,6 +108,15 @@ describe('the list of dead letters', () => {
     expect(Buffer.from((await list('?raw=true')).items[1]?.value ?? '', 'base64').toString()).toBe('not JSON');
   });
 
+  it('tells an export with its proof which leaves are not indexed', async () => {
+    await org.publish({ resource: { name: 'once' } }, { idempotencyKey: 'k' });
+    await org.publish({ resource: { name: 'once' } }, { idempotencyKey: 'k' });
+    await recorded(entry('x'.repeat(2_000)), garbage('not JSON'));
+    await checkpointOfSize(org, 10);
+    const { reasons } = await verifyProven(await provenExport(org), await vkeyOfLog(org));
+    expect(reasons).toEqual({ duplicate: 1, unindexed: 1 });
+  });
+
   it('has pages', async () => {
     await recorded(...Array.from({ length: 7 }, (_, n) => garbage(`g${n}`)));
     const seen: string[] = [];
@@ -149,7 +159,9 @@ describe('the list of dead letters', () => {
     rmSync(join(service.dataDir, 'read-model.db'));
     await recorded();
     expect(places(await list())).toEqual(['audit/0/0']);
-    expect((await root.get('/metrics')).text).toContain('control_log_records{topic="audit.dead"} 2');
+    const metrics = (await root.get('/metrics')).text;
+    expect(metrics).toContain('control_log_records{topic="audit.dead"} 2');
+    expect(metrics).toContain('control_dead_letters_open 1');
   });
 });
 
@@ -189,6 +201,7 @@ describe('a replay', () => {
     expect((await org.event(ID)).body.item).toMatchObject({ id: ID, resource: { name: 'from-tomorrow' } });
 
     expect((await list()).items.map(({ replayed }) => replayed)).toEqual([true]);
+    expect((await root.get('/metrics')).text).toContain('control_dead_letters_open 0');
     expect((await list('?open=true')).items).toEqual([]);
     expect((await replay()).body.items).toEqual([]);
     const again = await replay({ places: ['audit/0/900'] });

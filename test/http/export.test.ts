@@ -1,6 +1,7 @@
 import { request } from 'node:http';
 import {
   type Answer,
+  Api,
   at,
   EVENTS_OF_A_NEW_ORG,
   type Event,
@@ -125,6 +126,19 @@ test('contains nothing of another organization, and its cursors are invalid ther
   const { status, body } = await fetchExport<Refusal>({ ...app, cursor: end.cursor }, other);
   expect([status, body.code]).toEqual([400, 'invalid_cursor']);
   expect((await other.api.get(`${org.audit}/-export`)).status).toBe(403);
+});
+
+test('HEAD of what is streamed has the type of GET, and no length', async () => {
+  const root = new Api(service.url, service.rootKey);
+  const heads = [await org.api.send('HEAD', `${org.audit}/-export`), await root.send('HEAD', '/-backup')];
+  expect(heads.map(({ status, text, headers }) => [status, text, headers.get('content-length')])).toEqual([
+    [200, '', null],
+    [200, '', null],
+  ]);
+  expect(heads.map(({ headers }) => headers.get('content-type'))).toEqual([
+    'application/x-ndjson',
+    'application/octet-stream',
+  ]);
 });
 
 test('refuses before the first byte with an Error body', async () => {

@@ -43,6 +43,20 @@ describe('a body that is not JSON', () => {
     await malformed(body);
   });
 
+  test.each([
+    ['{"resource":{"name":x}}', 20],
+    ['{"resource":{"name":"é",},"a":1}', 24],
+    ['[1,2', 4],
+    ['{"a":tru}', 5],
+    ['{"a":[1,]}', 8],
+    ['{"a":1]', 6],
+    ['{"a":1} 2', 8],
+    ['}', 0],
+    ['', 0],
+  ])('is refused with the place: %s at %d', async (body, at) => {
+    expect(await malformed(body)).toEqual({ at });
+  });
+
   test('is refused with the place and without its text', async () => {
     const answer = await org.publish<Refusal>('{"resource":{"name":"secret-text" oops}}');
     expect(answer.body.details).toEqual({ at: 34 });

@@ -103,7 +103,11 @@ describe('a rebuild', () => {
     await root.post('/-rebuild', {});
     const others = await Promise.all([root.post<Refusal>('/-rebuild', {}), root.post<Refusal>('/-reconcile', {})]);
     expect(others.map(({ status, body }) => [status, body.code])).toEqual(Array(2).fill([409, 'conflict']));
+    const scraped = await metrics();
+    expect(scraped).toContain('control_job_state{name="rebuild",state="running"} 1');
+    expect(scraped).toMatch(/^control_job_records\{name="rebuild",which="total"\} \d+$/m);
     expect((await ended('/-rebuild')).state).toBe('done');
+    expect(await metrics()).toContain('control_job_state{name="rebuild",state="done"} 1');
   });
 
   it('under load: every acknowledged event is read all the time, and none waits long', async () => {

@@ -24,7 +24,7 @@ const EXPIRES = '2099-01-01T00:00:00Z';
 test.each<[string, 'GET' | 'POST', string, object | undefined]>([
   ['User', 'GET', 'user/ann@example.com', undefined],
   ['UserList', 'GET', 'user', undefined],
-  ['UserList', 'POST', 'user/-query', { fetch: 'links' }],
+  ['UserFound', 'POST', 'user/-query', { fetch: 'links' }],
   ['Invited', 'POST', 'user/-invite', { emails: ['ann@example.com', 'bob@example.com'], group: 'viewers' }],
   ['InvitationList', 'GET', 'invitation', undefined],
   ['ServiceAccount', 'GET', 'serviceaccount/admin', undefined],
@@ -40,7 +40,7 @@ test.each<[string, 'GET' | 'POST', string, object | undefined]>([
 
 test('an invitation and its acceptance are answered as documented', async () => {
   const accepted = await newUser(org, mailbox, 'cem@example.com');
-  expect(undocumented('NewUser', accepted.body)).toEqual([]);
+  expect(undocumented('AcceptedUser', accepted.body)).toEqual([]);
   await org.api.post(`/org/${org.name}/user/-invite`, { emails: ['dan@example.com'] });
   const { items } = (await org.api.get(`/org/${org.name}/invitation`)).body;
   for (const { id } of items) {

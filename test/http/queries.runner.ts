@@ -44,6 +44,12 @@ export function queryLanguage(world: () => World): void {
       expect([answer.status, pointers(answer)]).toEqual([400, [...fault.pointers].sort()]);
     });
 
+    test('as the query of a group, if it compares what no user has', async () => {
+      const memberQuery = { kind: 'user', spec: { terms: [{ op: '!=', property: 'nmae', value: 'x' }] } };
+      const answer = await org.api.post<Refusal>(`/org/${org.name}/group`, { name: 'typo', memberQuery });
+      expect([answer.status, pointers(answer)]).toEqual([400, ['/memberQuery/spec/terms/0/property']]);
+    });
+
     test.each(['-query', 'x/-query'])('of a kind that is not there: %s', async (path) => {
       const answer = await org.api.post<Refusal>(`/org/${org.name}/gadget/${path}`, {});
       expect([answer.status, answer.body.code]).toEqual([404, 'not_found']);

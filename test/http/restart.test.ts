@@ -301,5 +301,6 @@ test('a stopped service leaves nothing but its files: no write-ahead log is need
   await newOrg(service);
   await service.stop();
   const names = readdirSync(dataDir).filter((name) => !name.endsWith('.places'));
-  expect(names.sort()).toEqual(['log.db', 'log.records', 'read-model.db', 'root.key', 'service.secret']);
+  const secrets = ['checkpoint.key', 'root.key', 'service.secret'];
+  expect(names.sort()).toEqual([...secrets, 'log.db', 'log.records', 'read-model.db', 'tlog.db'].sort());
 });

@@ -1,6 +1,6 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { Api, at, type Event, linkOf, newOrg, type Org, pointers, type Refusal } from '../support/api.js';
-import { startService, type TestService } from '../support/service.js';
+import { onCluster, startService, type TestService } from '../support/service.js';
 
 interface Context {
   readonly kind: string;
@@ -41,7 +41,7 @@ describe('the settings of an audit context', () => {
   test('are set, read back and listed; a context is there without them too', async () => {
     await org.publish({ resource: { name: 'db-1' } }, { context: 'plain' });
     const { status, headers, body } = await put({ retentionDays: 30 });
-    expect([status, headers.get('etag')]).toEqual([200, '"1"']);
+    expect([status, headers.get('etag')]).toEqual([200, '"1-0"']);
     expect(body).toMatchObject({ kind: 'auditctx', name: 'app', retentionDays: 30, count: 0, version: 1 });
     expect((await context()).body).toEqual(body);
 
@@ -64,6 +64,25 @@ describe('the settings of an audit context', () => {
     expect((await put({ retentionDays: 40 }, { ifMatch: '"1"' })).status).toBe(200);
     expect((await put({ retentionDays: 50 }, { ifMatch: '*' })).status).toBe(200);
     expect(pointers(await put<Refusal>({ retentionDays: 50 }, { ifMatch: 'W/"x"' }))).toEqual(['header:If-Match']);
+  });
+
+  test('have an ETag of version and count: 304 while both are the same', async () => {
+    await put({ retentionDays: 30 });
+    const tag = (await context()).headers.get('etag') ?? '';
+    const known = (given: string) => org.api.get<Context>(`${org.audit}/auditctx/app`, { 'if-none-match': given });
+    for (const given of [tag, `W/${tag}`, `"7", ${tag}`, '*']) {
+      const { status, headers, text } = await known(given);
+      expect([given, status, headers.get('etag'), text]).toEqual([given, 304, '"1-0"', '']);
+    }
+    expect((await known('"1"')).status).toBe(200);
+    await org.published({ resource: { name: 'one more' } });
+    const counted = await known(tag);
+    expect([counted.status, counted.headers.get('etag'), counted.body.count]).toEqual([200, '"1-1"', 1]);
+    expect((await known('"1-1"')).status).toBe(304);
+    const changed = await put({ retentionDays: 40 }, { ifMatch: tag });
+    expect([changed.status, changed.headers.get('etag')]).toEqual([200, '"2-1"']);
+    expect((await known('"1-1"')).status).toBe(200);
+    expect((await put({ retentionDays: 50 }, { ifMatch: '"1-1"' })).status).toBe(412);
   });
 
   test('are recorded as audit events with what changed', async () => {
@@ -216,13 +235,15 @@ describe('events older than the retention of their context', () => {
     const { old, fresh } = await aged();
     await put({ retentionDays });
     await put({ retentionDays: null });
-    expect(ids((await org.list({ contextName: 'app' })).body.items)).toEqual([fresh.id]);
+    // A clock that is days ahead of Kafka's hides nothing for good; the embedded log goes by the same clock.
+    const [served, status] = onCluster ? [[fresh.id, old.id], 200] : [[fresh.id], 404];
+    expect(ids((await org.list({ contextName: 'app' })).body.items)).toEqual(served);
     const { dataDir } = service;
     await service.loseReadModel();
     service = await startService({ clock, dataDir });
     org = at(service, org);
-    expect(ids((await org.list({ contextName: 'app' })).body.items)).toEqual([fresh.id]);
-    expect((await org.event(old.id)).status).toBe(404);
+    expect(ids((await org.list({ contextName: 'app' })).body.items)).toEqual(served);
+    expect((await org.event(old.id)).status).toBe(status);
   });
 
   test('move out of sight as time goes on, also behind a link of a list that was begun before', async () => {

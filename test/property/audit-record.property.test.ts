@@ -1,4 +1,5 @@
-import { auditEntry, auditEventOf } from '../../src/event-log/audit-record.js';
+import { auditEntry, auditEventOf, orgOf } from '../../src/event-log/audit-record.js';
+import { UnreadableRecord } from '../../src/event-log/event-log.js';
 import { type AuditEvent, auditFields } from '../../src/model/audit-event.js';
 import fc from '../support/fast-check.js';
 import { jsonObject, naming, seeded, spelled } from './arbitraries.js';
@@ -41,8 +42,53 @@ test('an event is found by the same, however its record is spelled', () => {
         const { event: read } = auditEventOf(record);
         expect(auditFields(read)).toEqual(auditFields(one));
         expect([read.id, read.context.org]).toEqual([one.id, one.context.org]);
+        expect(orgOf(record)).toBe(one.context.org);
       }
     }),
     seeded(2_000),
   );
+});
+
+test('an organization is found in a record exactly if an event is', () => {
+  const members = [
+    'id',
+    'eventTime',
+    'org',
+    'name',
+    'resource',
+    'type',
+    'subject',
+    'action',
+    '{',
+    '}',
+    '"',
+    ',',
+    ':',
+    'T',
+  ];
+  const edit = fc.record({
+    what: fc.constantFrom(...members),
+    by: fc.constantFrom('', 'x', 'null', '{}', '[]', '""', '\\u0061'),
+  });
+  const outcome = (read: () => string) => {
+    try {
+      return { org: read() };
+    } catch (error) {
+      if (!(error instanceof UnreadableRecord)) throw error;
+      return { unreadable: error.message };
+    }
+  };
+  const seen = { readable: 0, unreadable: 0 };
+  fc.assert(
+    fc.property(event, fc.array(edit, { maxLength: 2 }), fc.constantFrom('1', '2'), (one, edits, v) => {
+      const { searched: _, ...entry } = auditEntry(one);
+      const text = edits.reduce((json, { what, by }) => json.replace(what, by), entry.value.toString());
+      const record = { ...entry, headers: { v }, value: Buffer.from(text), partition: 0, offset: 0, time: 0 };
+      const found = outcome(() => auditEventOf(record).event.context.org);
+      seen['org' in found ? 'readable' : 'unreadable'] += 1;
+      expect(outcome(() => orgOf(record))).toEqual(found);
+    }),
+    seeded(5_000),
+  );
+  expect(Math.min(seen.readable, seen.unreadable)).toBeGreaterThan(500);
 });

@@ -1,8 +1,9 @@
+import { emptyFold, foldRecord, readFold } from '../../src/control/fold.js';
 import { type AuditContextSettings, deniedServedFrom, servedFrom } from '../../src/model/auditctx.js';
 import type { AuditContextState, ControlEvent } from '../../src/model/control-events.js';
 import { decideSetRetention, type SetRetention } from '../support/decisions.js';
 import fc from '../support/fast-check.js';
-import { AT, given } from './decider.js';
+import { AT, at, given, recordOf } from './decider.js';
 
 const DAY = 86_400_000;
 const AT_MS = Date.parse(AT);
@@ -59,6 +60,24 @@ describe('setting the retention of an audit context', () => {
     given()
       .when((read) => decideSetRetention(read, { ...command, ...to(null) }))
       .then();
+  });
+
+  it('hides by the time of the log, whatever the clock of the process that set it said', () => {
+    const ahead = set({ retentionDays: 365, hiddenBefore: AT_MS + 700 * DAY, version: 2, lastModified: later(730) });
+    const fold = emptyFold();
+    foldRecord(fold, recordOf('first', [set()], {}), at(0, AT_MS));
+    foldRecord(fold, recordOf('second', [ahead], {}), at(1, AT_MS + DAY));
+    expect(readFold(fold)('auditctx/acme/shop')).toMatchObject({
+      retentionDays: 365,
+      hiddenBefore: AT_MS + DAY - 30 * DAY,
+    });
+  });
+
+  it('hides denied attempts by the time of the log, too', () => {
+    const ahead = set({ deniedRetentionDays: 90, deniedHiddenBefore: AT_MS + 700 * DAY });
+    const fold = emptyFold();
+    foldRecord(fold, recordOf('first', [ahead], {}), at(0, AT_MS));
+    expect(readFold(fold)('auditctx/acme/shop')?.deniedHiddenBefore).toBe(deniedServedFrom(undefined, AT_MS));
   });
 
   it.each([

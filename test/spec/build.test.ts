@@ -10,6 +10,7 @@ import {
   utimesSync,
   writeFileSync,
 } from 'node:fs';
+import { SourceMap } from 'node:module';
 import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
 import { pathToFileURL } from 'node:url';
@@ -53,13 +54,16 @@ it('takes the place of the one before', () => {
   expect([build('--check'), leftovers()]).toEqual([{ status: 0, stderr: '' }, []]);
 });
 
-it('names the sources in stack traces, and lets a module find files beside its source', () => {
+it('keeps maps of the bundle that name the sources, and lets a module find files beside its source', () => {
   writeSource('cli/place.ts', 'export const place = import.meta.url;\n');
   writeSource('main.ts', "import { place } from './cli/place.js';\n\nthrow new Error('it is ' + place);\n");
   expect(build().status).toBe(0);
   const { stderr } = spawnSync(process.execPath, ['dist/main.js'], { cwd: folder, encoding: 'utf8' });
   expect(stderr).toContain(`it is ${pathToFileURL(join(folder, 'dist/cli/place.js'))}`);
-  expect(stderr).toContain(join(folder, 'src/main.ts:3:7'));
+  const [, line, column] = /dist\/bundle\/main\.js:(\d+):(\d+)/.exec(stderr) ?? [];
+  const map = new SourceMap(JSON.parse(readFileSync(join(folder, 'dist/bundle/main.js.map'), 'utf8')));
+  const source = map.findEntry(Number(line) - 1, Number(column) - 1);
+  expect(source).toMatchObject({ originalSource: expect.stringMatching(/src\/main\.ts$/), originalLine: 2 });
   writeSource('main.ts', 'export const build: number = 2;\n');
   expect(build().status).toBe(0);
 });

@@ -1,3 +1,4 @@
+import { execFileSync } from 'node:child_process';
 import { cpSync, mkdtempSync, readdirSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
@@ -38,4 +39,21 @@ it('serves where compiled code cannot be kept', async () => {
   rmSync(cache(), { recursive: true, force: true });
   writeFileSync(cache(), 'a file, and no folder');
   await serves('other-data');
+});
+
+it('bundles the commands, which then need no package either', () => {
+  // Within the repository, where the bundler finds the packages.
+  const place = mkdtempSync(resolve('.dist-commands-'));
+  try {
+    cpSync(resolve('dist'), place, { recursive: true });
+    execFileSync(process.execPath, ['--no-warnings', resolve('scripts/bundle.ts'), '--commands', place]);
+    cpSync(join(place, 'bin'), join(folder, 'dist/bin'), { recursive: true });
+  } finally {
+    rmSync(place, { recursive: true, force: true });
+  }
+  const run = (name: string, ...args: string[]) =>
+    execFileSync(process.execPath, [join(folder, `dist/bin/${name}.js`), ...args], { encoding: 'utf8' });
+  expect(run('svc', 'group', '--help')).toContain('group add-member');
+  expect(run('svc', 'completion', 'bash')).toContain('complete -F');
+  expect(run('control-service', 'restore', '--help')).toContain('--data-dir');
 });

@@ -5,6 +5,7 @@ import type { Change } from '../../src/model/change.js';
 import { ControlRefusal } from '../../src/model/refusal.js';
 import { decideEdit } from '../../src/model/resource-changes.js';
 import type { ResourceKind } from '../../src/model/resource-kind.js';
+import { finished } from '../../src/model/steps.js';
 import { BY } from './decider.js';
 import { account, group, ORG, occasion, org, past, policy, stateAfter, user } from './past.js';
 
@@ -15,7 +16,7 @@ const state = stateAfter(
 );
 
 const edited = (of: ResourceKind, ref: string, change: Change) =>
-  decideEdit(of, state, { ...occasion('edit'), org: ORG, ref, change })[0];
+  finished(decideEdit(of, state, { ...occasion('edit'), org: ORG, ref, change }))[0];
 
 function faultsOf(change: Change) {
   try {

@@ -7,6 +7,7 @@ import { ControlError } from '../../src/contract/errors.js';
 import { ControlState } from '../../src/control/state.js';
 import { EmbeddedEventLog } from '../../src/event-log/embedded/event-log.js';
 import type { EventLog, LogEntry, Position } from '../../src/event-log/event-log.js';
+import type { ControlEvent, Deciding } from '../../src/model/control-events.js';
 import { decideCreateGroup, decideEditGroup } from '../support/decisions.js';
 import { AT, BY } from './decider.js';
 
@@ -22,10 +23,10 @@ const ids = () => {
   return (n: number) => `id ${made} ${n}`;
 };
 
-function creating(name: string): ControlCommand {
+function creating(name: string, org = ORG): ControlCommand {
   const document = { description: name, tags: {}, memberLinks: [] };
   return command(`create ${name}`, (read) =>
-    decideCreateGroup(read, { org: ORG, name, document, at: AT, id: ids(), granter: null }),
+    decideCreateGroup(read, { org, name, document, at: AT, id: ids(), granter: null }),
   );
 }
 
@@ -102,6 +103,48 @@ describe('a command whose append is not answered as it should be', () => {
     const { events } = await runner.run(tagging('raced', 'second'));
     expect(events[0]).toMatchObject({ data: { tags: { first: 'x', second: 'x' }, version: 3 } });
     expect(appends).toBe(2);
+  });
+
+  it('decides again, and appends nothing, when what it has read changes between its steps', async () => {
+    await other.run(creating('sliced'));
+    let appends = 0;
+    const runner = runnerOn((entries) => {
+      appends += 1;
+      return log.append(entries);
+    });
+    const second = tagging('sliced', 'second');
+    let decisions = 0;
+    const { events } = await runner.run({
+      ...second,
+      *decide(read): Deciding {
+        const decided = second.decide(read) as ControlEvent[];
+        decisions += 1;
+        if (decisions > 1) return decided;
+        running.push(other.run(tagging('sliced', 'first')));
+        for (;;) yield;
+      },
+    });
+    expect(events[0]).toMatchObject({ data: { tags: { first: 'x', second: 'x' }, version: 3 } });
+    expect([decisions, appends]).toEqual([2, 1]);
+  });
+
+  it('does not decide again when another organization changes between its steps', async () => {
+    const runner = runnerOn((entries) => log.append(entries));
+    await runner.run(creating('steady'));
+    const edit = tagging('steady', 'tag');
+    let decisions = 0;
+    const { events } = await runner.run({
+      ...edit,
+      *decide(read): Deciding {
+        const decided = edit.decide(read) as ControlEvent[];
+        decisions += 1;
+        running.push(other.run(creating(`beside-${decisions}`, 'other')));
+        while (read.all('group', 'other').length < decisions) yield;
+        return decided;
+      },
+    });
+    expect(events[0]).toMatchObject({ data: { tags: { tag: 'x' }, version: 2 } });
+    expect(decisions).toBe(1);
   });
 
   it('is not refused when it was void before, its time is up, and its record comes late', async () => {

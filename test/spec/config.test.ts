@@ -15,21 +15,28 @@ describe('the configuration', () => {
       rootKey: undefined,
       secret: undefined,
       syncTimeoutMs: 5000,
+      drainMs: 0,
       cluster: undefined,
       roles: new Set(['api', 'projector']),
       trustedProxies: [],
+      corsOrigins: [],
       rateLimit: 0,
       keyMaxDays: undefined,
       readsPerOrg: 8,
       requestBudgetMs: 10_000,
       badKeysPerMinute: 300,
       quotas: USUAL_QUOTAS,
+      memory: expect.any(Number),
       maxConnections: 10_000,
       maxConnectionsPerAddress: 1_000,
       tls: undefined,
       logLevel: 'info',
       smtp: undefined,
       mail: { perAddress: 5, perOrg: 100 },
+      tlog: {
+        ...{ intervalMs: 5_000, origin: undefined, keyFile: undefined, isPublic: false },
+        ...{ policy: undefined, anchors: [], anchorIntervalMs: 3_600_000 },
+      },
     });
   });
 
@@ -81,6 +88,21 @@ describe('the configuration', () => {
       ]);
       for (const value of Object.values(env)) expect(message).not.toContain(value);
     }
+  });
+
+  it('drains a process that has balancers in front of it, and no other', () => {
+    const cluster = {
+      CONTROL_STORE: 'cluster',
+      CONTROL_ROOT_KEY: TEST_SECRETS.CONTROL_ROOT_KEY,
+      CONTROL_SECRET: TEST_SECRETS.CONTROL_SECRET,
+      CONTROL_KAFKA_BROKERS: 'kafka:9092',
+      CONTROL_ELASTICSEARCH_URL: 'http://elasticsearch:9200',
+    };
+    expect(readConfig({}).drainMs).toBe(0);
+    expect(readConfig(cluster).drainMs).toBe(5_000);
+    expect(readConfig({ ...cluster, CONTROL_ROLES: 'projector' }).drainMs).toBe(0);
+    expect(readConfig({ CONTROL_DRAIN_MS: '250' }).drainMs).toBe(250);
+    expect(() => readConfig({ CONTROL_DRAIN_MS: '-1' })).toThrow('CONTROL_DRAIN_MS: must be a whole number');
   });
 
   it('needs both roles on the embedded store, which is one process', () => {
@@ -155,6 +177,7 @@ describe('the configuration', () => {
         topicPrefix: '',
         replication: 3,
         partitions: undefined,
+        deleteExpired: false,
         tls: undefined,
         sasl: undefined,
       },
@@ -176,6 +199,7 @@ describe('the configuration', () => {
     ['CONTROL_KAFKA_PARTITIONS', '0'],
     ['CONTROL_KAFKA_TOPIC_PREFIX', '../'],
     ['CONTROL_KAFKA_TLS', 'yes'],
+    ['CONTROL_KAFKA_DELETE_EXPIRED', 'yes'],
     ['CONTROL_KAFKA_CA_FILE', '/no/such/file'],
     ['CONTROL_KAFKA_PASSWORD', 'without a user'],
     ['CONTROL_ELASTICSEARCH_URL', 'search.example:9200'],

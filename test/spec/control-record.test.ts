@@ -66,7 +66,7 @@ describe('a control record of version 1', () => {
 
   it('is the same at every reading, with identifiers that are one each', () => {
     expect(read()).toEqual(read());
-    const ids = read().events.flatMap((event) => ('data' in event ? [event.auditId, event.data.id] : []));
+    const ids = read().events.flatMap((event) => ('auditId' in event ? [event.auditId, event.data.id] : []));
     expect(new Set(ids).size).toBe(ids.length);
   });
 
@@ -104,7 +104,7 @@ describe('a control record of this version', () => {
   });
 
   it.each([
-    ['a later version', '4', '{}'],
+    ['a later version', '5', '{}'],
     ['no version', '', '{}'],
     ['what is not whole', '3', '{"commandId":'],
     ['what is not whole, of version 2', '2', '{"commandId":'],

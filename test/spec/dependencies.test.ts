@@ -12,14 +12,19 @@ interface Locked {
   readonly dev?: boolean;
   readonly devOptional?: boolean;
   readonly hasInstallScript?: boolean;
+  /** A workspace of this repository. */
+  readonly link?: boolean;
 }
 
 const lock = JSON.parse(readFileSync(resolve(ROOT, 'package-lock.json'), 'utf8')) as {
   readonly packages: Readonly<Record<string, Locked>>;
 };
 
+/** All but this package and the workspaces in it. */
+const packages = Object.entries(lock.packages).filter(([path, { link }]) => path.startsWith('node_modules/') && !link);
+
 /** What `npm install --omit dev` brings along. */
-const production = Object.entries(lock.packages).filter(([path, { dev }]) => path !== '' && !dev);
+const production = packages.filter(([, { dev }]) => !dev);
 
 const nameOf = (path: string) => path.slice(path.lastIndexOf('node_modules/') + 'node_modules/'.length);
 
@@ -40,7 +45,7 @@ it('the lock names the optional packages of every platform, so that `npm ci` tak
 });
 
 it('the lock has the digest of every package but optional ones of other platforms', () => {
-  const without = Object.entries(lock.packages).filter(([path, { integrity }]) => path !== '' && !integrity);
+  const without = packages.filter(([, { integrity }]) => !integrity);
   expect(without.filter(([, { optional }]) => !optional)).toEqual([]);
   expect(production.filter(([, { integrity }]) => !integrity)).toEqual([]);
 });

@@ -1,6 +1,8 @@
-import type { GroupDocument, PolicyDocument, Read } from '../../src/model/control-events.js';
+import { POLICY } from '../../src/kinds/policy.js';
+import type { GroupDocument, PolicyDocument, PolicyState, Read } from '../../src/model/control-events.js';
 import type { MemberQuery } from '../../src/model/member-query.js';
 import { ControlRefusal } from '../../src/model/refusal.js';
+import { decideCreate } from '../../src/model/resource-changes.js';
 import {
   decideCreateGroup,
   decideCreatePolicy,
@@ -175,4 +177,12 @@ describe('a query rests on the tags of a user', () => {
   ])('with %s', (_what, spec, isRefused) => {
     expect(pointers(byName, ...people, group({ memberQuery: query(spec) }))).toHaveLength(isRefused ? 1 : 0);
   });
+});
+
+it('looks at one user a step, so that a change beside many users can be cut into slices', () => {
+  const many = Array.from({ length: 50 }, (_, n) => user(`user-${n}@example.com`)).flat();
+  const read = stateAfter(past(...people, ...many, group({ memberQuery: query({ terms: [{ tag: 'none' }] }) })));
+  const command = { ...by('policy ops'), name: 'ops', document: gives('auditctx', 'manage', OPS) };
+  const steps = [...decideCreate<PolicyState, PolicyDocument>(POLICY, read, command)];
+  expect(steps.length).toBeGreaterThanOrEqual(read.all('user', ORG).length);
 });

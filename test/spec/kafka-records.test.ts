@@ -1,8 +1,11 @@
+import { gzipSync, zstdCompressSync } from 'node:zlib';
 import { CorruptRecord, type LogEntry } from '../../src/event-log/event-log.js';
 import { crc32c, decodeRecords } from '../../src/event-log/kafka/records.js';
 import fc from '../support/fast-check.js';
 
 type Written = Pick<LogEntry, 'key' | 'headers'> & { readonly value: Uint8Array };
+
+const A: Written = { key: 'k', value: Buffer.from('v'), headers: {} };
 
 describe('batches of records from Kafka', () => {
   const text = fc.string({ unit: 'binary', maxLength: 12 });
@@ -100,7 +103,71 @@ test('records that are missing between two batches are a fault', () => {
   expect(decodeRecords('audit', 0, 100, torn)).toMatchObject({ next: 101, fault: { name: 'CorruptRecord' } });
 });
 
-const A: Written = { key: 'k', value: Buffer.from('v'), headers: {} };
+describe('a compressed batch', () => {
+  const three = [A, { ...A, value: Buffer.from('w') }, { ...A, headers: { v: '1' } }];
+
+  test.each([
+    ['gzip', 1, gzipSync],
+    ['zstd', 4, zstdCompressSync],
+  ] as const)('by %s is read, from any offset on', (_name, codec, compress) => {
+    const batch = recoded(batchOf(100, three), codec, compress);
+    for (const from of [100, 102]) {
+      const { records, next, fault } = decodeRecords('audit', 0, from, batch);
+
+      expect([fault, next]).toEqual([undefined, 103]);
+      expect(records.map(({ value, headers, time }) => [Buffer.from(value).toString(), headers, time])).toEqual(
+        [
+          ['v', {}, 5000],
+          ['w', {}, 5000],
+          ['v', { v: '1' }, 5000],
+        ].slice(from - 100),
+      );
+    }
+  });
+
+  test.each([
+    ['snappy', 2, 'compressed with snappy, not gzip or zstd'],
+    ['lz4', 3, 'compressed with lz4, not gzip or zstd'],
+    ['what nobody knows', 7, 'compressed with an unknown codec'],
+    ['gzip, damaged before it was sent', 1, 'incorrect header check'],
+  ] as const)('by %s is one record that says why, and those behind it are read', (_name, codec, reason) => {
+    const batch = recoded(batchOf(100, three), codec, () => Buffer.from('not compressed at all'));
+
+    const { records, next, fault } = decodeRecords('audit', 0, 100, Buffer.concat([batch, batchOf(103, [A])]));
+
+    expect([fault, next]).toEqual([undefined, 104]);
+    expect(records.map(({ offset }) => offset)).toEqual([100, 103]);
+    expect(records[0]).toMatchObject({ value: batch, headers: {}, undecodable: expect.stringContaining(reason) });
+    expect(records[0]?.undecodable).toContain('is a batch of 3 records that cannot be decoded');
+    expect(records[1]?.undecodable).toBeUndefined();
+  });
+
+  test('that would take too much memory is one record that says so', () => {
+    const batch = recoded(batchOf(100, three), 1, () => gzipSync(Buffer.alloc(17 * 1024 * 1024)));
+
+    const { records } = decodeRecords('audit', 0, 100, batch);
+
+    expect(records.map(({ offset, undecodable }) => [offset, undecodable !== undefined])).toEqual([[100, true]]);
+  });
+
+  test('after another that takes much memory is left to the next fetch', () => {
+    const large = [{ ...A, value: Buffer.alloc(9 * 1024 * 1024) }];
+    const batches = [100, 101, 102].map((base) => recoded(batchOf(base, large), 1, gzipSync));
+
+    const { records, next } = decodeRecords('audit', 0, 100, Buffer.concat(batches));
+
+    expect([records.length, next]).toEqual([2, 102]);
+  });
+});
+
+/** The same batch with its records compressed. */
+function recoded(batch: Buffer, codec: number, compress: (bytes: Buffer) => Buffer): Buffer {
+  const whole = Buffer.concat([batch.subarray(0, 61), compress(batch.subarray(61))]);
+  whole.writeInt32BE(whole.length - 12, 8);
+  whole.writeInt16BE(whole.readInt16BE(21) | codec, 21);
+  whole.writeUInt32BE(crc32c(whole.subarray(21)), 17);
+  return whole;
+}
 
 /** Batches that begin at offset 100, as a broker serves them that sets the time at which it took them. */
 function encoded(written: readonly (readonly Written[])[]) {

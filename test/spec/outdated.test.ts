@@ -6,6 +6,7 @@ import { rebuildOutdated } from '../../src/composition/upkeep.js';
 import type { Offsets, Topic } from '../../src/event-log/event-log.js';
 import { systemClock } from '../../src/platform/clock.js';
 import { systemIds } from '../../src/platform/ids.js';
+import { MemoryJobBoard } from '../../src/read-model/embedded/job-board.js';
 
 const silent = pino({ level: 'silent' });
 const PACE = { look: 1, retry: 5 };
@@ -14,7 +15,7 @@ const PACE = { look: 1, retry: 5 };
 class Process {
   rebuilds = 0;
   carried: Offsets = { 0: 7 };
-  readonly jobs = new Jobs(systemClock, systemIds(systemClock), silent);
+  readonly jobs = new Jobs(new MemoryJobBoard(), 'test', systemClock, systemIds(systemClock), silent);
   private readonly stopping = new AbortController();
   private readonly running: Promise<void>;
 
@@ -30,6 +31,7 @@ class Process {
         return {};
       },
       reconcile: async () => ({}),
+      checkTrees: async () => ({}),
     };
     const { carriedBy } = this;
     const store = { isOutdated: () => this.model.outdated };
@@ -53,8 +55,8 @@ class Process {
   }
 }
 
-async function until(done: () => boolean): Promise<void> {
-  while (!done()) await delay(1);
+async function until(done: () => boolean | Promise<boolean>): Promise<void> {
+  while (!(await done())) await delay(1);
 }
 
 describe('a read model that an earlier version made', () => {
@@ -73,7 +75,7 @@ describe('a read model that an earlier version made', () => {
   it('is rebuilt once, as the job that operators see', async () => {
     const model = { outdated: true };
     const process = start(model);
-    await until(() => process.jobs.state('rebuild').state === 'done');
+    await until(async () => (await process.jobs.state('rebuild')).state === 'done');
     await delay(20);
     expect([process.rebuilds, model.outdated]).toEqual([1, false]);
   });
@@ -102,7 +104,7 @@ describe('a read model that an earlier version made', () => {
     const model = { outdated: false };
     const process = start(model);
     const { promise, resolve } = Promise.withResolvers<object>();
-    process.jobs.start('reconcile', () => promise);
+    await process.jobs.start('reconcile', () => promise);
     model.outdated = true;
     await delay(20);
     expect(process.rebuilds).toBe(0);

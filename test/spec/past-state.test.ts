@@ -28,7 +28,7 @@ function logOf(records: readonly (ControlRecord & { readonly time: number })[], 
     // As every log does: it waits for what is appended later.
     await new Promise<void>((resolve) => signal.addEventListener('abort', () => resolve(), { once: true }));
   }
-  return { read, head: async () => ({ 0: all.length }) } as unknown as EventLog;
+  return { read, head: async () => ({ 0: all.length }), beginning: async () => ({}) } as unknown as EventLog;
 }
 
 function record(name: string, time: number, events: ControlRecord['events'], expected = {}) {
@@ -108,6 +108,7 @@ describe('the state at an instant', () => {
     let known = 4;
     const log = {
       head: async () => ({ 0: known }),
+      beginning: async () => ({}),
       read(...[topic, from, signal]: Parameters<EventLog['read']>) {
         count.read += 1;
         return logOf(records.slice(0, known)).read(topic, from, signal);

@@ -1,4 +1,4 @@
-import { mkdtempSync, rmSync } from 'node:fs';
+import { mkdirSync, mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { pino } from 'pino';
@@ -252,6 +252,65 @@ describe('carrying the log into the read model', () => {
     await reached(1);
     expect(await model.get('auditevent', 'acme', 'a')).toBeDefined();
     expect(runner.status).toEqual({ caughtUp: true });
+  });
+
+  it('says that a partition is stuck while others progress', async () => {
+    await model.close();
+    await log.close();
+    mkdirSync(join(folder, 'parts'));
+    log = await EmbeddedEventLog.open({ file: join(folder, 'parts', 'log.db'), partitions: { audit: 3 } });
+    model = await EmbeddedReadModel.open({ file: join(folder, 'parts', 'read-model.db'), logId: log.id, records: log });
+    // Each partition on its own, as Kafka's consumers are.
+    log.consume = async (topic, consumer, signal) => {
+      const partitions = Object.keys(await log.head(topic)).map(Number);
+      const from = await consumer.assigned(partitions);
+      const carry = async (own: number) => {
+        for await (const batch of log.read(topic, from, signal)) {
+          if (batch.partition === own) await consumer.handle(batch);
+        }
+      };
+      await Promise.all(partitions.map(carry));
+    };
+    const names = Array.from({ length: 20 }, (_, n) => `e${n}`);
+    const spread = (all: readonly string[]) => log.append(all.map((name) => ({ ...event(name), key: name })));
+    await spread(names);
+    const heads = await log.head('audit');
+    const [stuck = '', other = ''] = Object.keys(heads);
+    expect(other).not.toBe('');
+    const apply = model.apply.bind(model);
+    let isStuck = true;
+    model.apply = async (topic, writes, progress, from) => {
+      if (isStuck && stuck in progress) throw new Error('its index is gone');
+      return apply(topic, writes, progress, from);
+    };
+    start();
+    await until(() => updates.some(({ partition, searchable }) => partition === Number(other) && searchable > 0));
+    await until(() => runner.status.stalled !== undefined);
+    for (let n = 0; n < 20; n += 1) {
+      const before = updates.length;
+      await spread(Array.from({ length: 20 }, (_, at) => `later ${n} ${at}`));
+      await until(() => updates.length > before);
+      expect(runner.status.stalled).toBe('its index is gone');
+    }
+    isStuck = false;
+    await until(() => runner.status.caughtUp && runner.status.stalled === undefined);
+  });
+
+  it('announces all partitions at once', async () => {
+    await model.close();
+    await log.close();
+    mkdirSync(join(folder, 'parts'));
+    log = await EmbeddedEventLog.open({ file: join(folder, 'parts', 'log.db'), partitions: { audit: 12 } });
+    model = await EmbeddedReadModel.open({ file: join(folder, 'parts', 'read-model.db'), logId: log.id, records: log });
+    const all = Promise.withResolvers<void>();
+    const announced = new Set<number>();
+    feed.publish = async ({ partition }) => {
+      announced.add(partition);
+      if (announced.size === 12) all.resolve();
+      await all.promise;
+    };
+    start();
+    await until(() => announced.size === 12);
   });
 
   it('says nothing before the write is done', async () => {

@@ -1,10 +1,6 @@
+import { Acknowledgements, type Published } from '../../src/commands/acknowledgements.js';
 import { AppendsUnderWay } from '../../src/commands/appends-under-way.js';
-import {
-  PublishAuditEvents,
-  PublishAuditEventsHandler,
-  type Published,
-  type PublishItem,
-} from '../../src/commands/audit-publish.js';
+import { PublishAuditEvents, PublishAuditEventsHandler, type PublishItem } from '../../src/commands/audit-publish.js';
 import type { CommandRunner } from '../../src/commands/command-runner.js';
 import { type Change, ControlChanges } from '../../src/commands/control-changes.js';
 import { FormerEvents } from '../../src/commands/event-keys.js';
@@ -78,24 +74,29 @@ const takes: EventLog['append'] = async (entries) => {
 
 const ONE = [{ event: { resource: { name: 'r' } } }];
 
-function publish(by: Standing, items: readonly PublishItem[] = ONE, append = takes): Promise<Published[]> {
+function publish(
+  by: Standing,
+  items: readonly PublishItem[] = ONE,
+  append = takes,
+  whole = false,
+): Promise<Published[]> {
   const handler = new PublishAuditEventsHandler(
-    {} as Waiters,
+    new Acknowledgements({} as Waiters, new Metrics(), {} as never, {} as Config),
     new Metrics(),
     authorities,
     new Turns(),
     underWay,
     new FormerEvents({} as never),
+    state,
     { append } as EventLog,
     {} as never,
     clock,
     systemIds(clock),
-    {} as Config,
   );
   const { name, link } = by.principal;
   const subject = { name, data: { link } };
   const from = { org: 'acme', contextName: 'app', remoteIp: '192.0.2.1', requestId: 'request', subject };
-  return handler.execute(new PublishAuditEvents(items, 'async', from as never, by));
+  return handler.execute(new PublishAuditEvents(items, 'async', from as never, by, false, whole));
 }
 
 async function revoke(): Promise<void> {
@@ -158,6 +159,17 @@ describe('a request of several appends', () => {
       expect(outcomes(published)).toEqual(['recorded', 'recorded', code, code, 'log_unavailable', 'log_unavailable']);
     },
   );
+
+  test('is one append if it is recorded as a whole, and none of it is recorded if that fails', async () => {
+    const sizes: number[] = [];
+    const one = async (entries: readonly LogEntry[]) => {
+      sizes.push(entries.length);
+      throw new ControlError('log_unavailable', 'it failed');
+    };
+    const published = await publish(standing(), items, one, true);
+    expect(sizes).toEqual([6]);
+    expect(outcomes(published)).toEqual(Array(6).fill('log_unavailable'));
+  });
 
   test('stops when the publisher is revoked between two, and tells which events are recorded', async () => {
     const published = await publish(standing(), items, async (entries) => {

@@ -156,12 +156,14 @@ describe('a rebuild', () => {
       }
     })();
     const reports = [await run(), await run(), await run()];
+    // On a busy machine a rebuild can be faster than a few appends.
+    while (written <= 20) reports.push(await run());
     stop.abort();
     await writing;
     await store.settled();
 
     expect(written).toBeGreaterThan(20);
-    expect(reports.map(({ differences }) => differences)).toEqual([NONE, NONE, NONE]);
+    expect(reports.map(({ differences }) => differences)).toEqual(reports.map(() => NONE));
     const last = `live-${written - 1}`;
     const query = {
       org: 'acme',

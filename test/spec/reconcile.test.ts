@@ -280,8 +280,8 @@ describe('a reconciliation beside retention', () => {
 
   beforeEach(async () => {
     store = await EmbeddedTestStore.open();
-    await store.createOrg('acme');
     store.now.ms = 10 * DAY;
+    await store.createOrg('acme');
   });
 
   async function at(day: number, ...names: readonly string[]): Promise<void> {

@@ -34,6 +34,7 @@ export interface Event {
   readonly id: string;
   readonly resource: { readonly id?: string; readonly name?: string; readonly type?: string; readonly data?: Json };
   readonly eventTime: string;
+  readonly eventTimeSent?: string;
   readonly postedTime: string;
   readonly receivedTime: string;
   readonly requestId: string;

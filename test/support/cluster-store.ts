@@ -1,4 +1,7 @@
-import { randomUUID } from 'node:crypto';
+import { generateKeyPairSync, randomUUID } from 'node:crypto';
+import { rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { pino } from 'pino';
 import { KafkaEventLog } from '../../src/event-log/kafka/event-log.js';
 import { readRange } from '../../src/event-log/read-range.js';
@@ -25,8 +28,13 @@ export interface ClusterStore {
 export function newClusterStore(): ClusterStore {
   const { TEST_KAFKA_BROKERS: brokers = '', TEST_ELASTICSEARCH_URL: url = '' } = process.env;
   const prefix = `t${randomUUID().slice(0, 8)}`;
+  const keyFile = join(tmpdir(), `${prefix}.checkpoint.key`);
+  const { privateKey } = generateKeyPairSync('ed25519');
+  writeFileSync(keyFile, privateKey.export({ format: 'pem', type: 'pkcs8' }), { mode: 0o600 });
   const env = {
     CONTROL_STORE: 'cluster',
+    CONTROL_CHECKPOINT_KEY_FILE: keyFile,
+    CONTROL_DRAIN_MS: '0',
     ...TEST_SECRETS,
     CONTROL_KAFKA_BROKERS: brokers,
     CONTROL_KAFKA_TOPIC_PREFIX: `${prefix}.`,
@@ -53,6 +61,7 @@ export function newClusterStore(): ClusterStore {
     },
     removeReadModel,
     async remove() {
+      rmSync(keyFile, { force: true });
       await deleteTopics(brokers.split(','), `${prefix}.`);
       await removeReadModel();
     },

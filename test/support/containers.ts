@@ -91,7 +91,7 @@ export interface StartedCluster {
 
 /**
  * Brokers that are the controllers too, with ports that stay when they restart. Clients come by the listener PLAINTEXT,
- * which `settings` may turn into another.
+ * which `settings` may turn into another. Listeners that the settings advertise come beside these.
  */
 export async function startKafkaCluster(
   env: NodeJS.ProcessEnv,
@@ -99,6 +99,7 @@ export async function startKafkaCluster(
   settings: Readonly<Record<string, string>> = {},
   sasl?: SASLOptions,
 ): Promise<StartedCluster> {
+  const { KAFKA_ADVERTISED_LISTENERS: others, ...rest } = settings;
   const network = await new Network().start();
   const nodes = Array.from({ length: count }, (_, index) => index + 1);
   const ports = await Promise.all(nodes.map(() => freePort()));
@@ -123,11 +124,13 @@ export async function startKafkaCluster(
         KAFKA_INTER_BROKER_LISTENER_NAME: 'BROKER',
         KAFKA_LISTENER_SECURITY_PROTOCOL_MAP: 'PLAINTEXT:PLAINTEXT,BROKER:PLAINTEXT,CONTROLLER:PLAINTEXT',
         KAFKA_LISTENERS: 'PLAINTEXT://:9092,BROKER://:9093,CONTROLLER://:9094',
-        KAFKA_ADVERTISED_LISTENERS: `PLAINTEXT://127.0.0.1:${port},BROKER://kafka-${node}:9093`,
+        KAFKA_ADVERTISED_LISTENERS: [`PLAINTEXT://127.0.0.1:${port}`, `BROKER://kafka-${node}:9093`, others ?? []]
+          .flat()
+          .join(),
         KAFKA_OFFSETS_TOPIC_REPLICATION_FACTOR: String(count),
         KAFKA_GROUP_INITIAL_REBALANCE_DELAY_MS: '0',
         KAFKA_HEAP_OPTS: '-Xms256m -Xmx384m',
-        ...settings,
+        ...rest,
       })
       .start();
     containers.push(container);

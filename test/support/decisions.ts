@@ -28,6 +28,7 @@ import {
   decideEdit,
 } from '../../src/model/resource-changes.js';
 import type { ResourceDocument, ResourceKind, ResourceState } from '../../src/model/resource-kind.js';
+import { finished } from '../../src/model/steps.js';
 import type { UserDocument } from '../../src/model/user.js';
 
 /** The decisions of each kind, as tests take them: by name or reference, and an edit as a function of the document. */
@@ -45,7 +46,7 @@ const refOf = (named: Named): string => ('ref' in named ? named.ref : named.name
 const creating =
   <State extends ResourceState, Document extends ResourceDocument>(of: ResourceKind<State, Document>) =>
   (read: Read, command: CreateResource<Document>): ControlEvent[] =>
-    decideCreate(of, read, command);
+    finished(decideCreate(of, read, command));
 
 const editing =
   <State extends ResourceState, Document extends ResourceDocument>(of: ResourceKind<State, Document>) =>
@@ -57,13 +58,13 @@ const editing =
     const before = resourceAt(read, of.kind, command.org, ref);
     const body = { ...(before && revise(documentOf(of, before))), ...identity };
     const change = { how: 'replace' as const, body, ...(expected !== undefined && { expected }) };
-    return decideEdit(of, read, { ...command, ref, change });
+    return finished(decideEdit(of, read, { ...command, ref, change }));
   };
 
 const deleting =
   (of: ResourceKind) =>
   (read: Read, command: Omit<DeleteResource, 'ref'> & Named): ControlEvent[] =>
-    decideDelete(of, read, { ...command, ref: refOf(command) });
+    finished(decideDelete(of, read, { ...command, ref: refOf(command) }));
 
 function documentOf<Document>({ kind }: Pick<ResourceKind, 'kind'>, state: object): Document {
   const assigned = ['id', 'org', 'version', 'created', 'lastModified', kind.ref, ...kind.assigned];

@@ -24,7 +24,7 @@ function faultOf(fd: number): DiskFault | undefined {
 }
 
 function error(code: string): Error {
-  return Object.assign(new Error('disk fault of the test'), { code });
+  return Object.assign(new Error('disk fault of the test'), { code, syscall: 'write' });
 }
 
 const { write, truncate, sync } = { ...disk };

@@ -27,6 +27,18 @@ const OF_THE_MACHINE: readonly Prerequisite[] = [
     isMet: () => process.platform === 'linux',
   },
   { tests: 'prompts on a terminal', needs: "util-linux's script", isMet: () => runs('script', '--version') },
+  { tests: 'svc audit browse on a terminal', needs: 'tmux', isMet: () => runs('tmux', '-V') },
+  { tests: 'the Helm chart', needs: 'helm (.ci/tools)', isMet: () => runs('helm', 'version') },
+  { tests: 'the verifiers and the witness in Go', needs: 'go', isMet: () => runs('go', 'version') },
+  {
+    tests: 'generated clients',
+    needs: 'openapi-generator (.ci/tools), python3, go, Java and Maven',
+    isMet: () => runs('openapi-generator', 'version'),
+  },
+  { tests: 'timestamps of RFC 3161', needs: 'openssl', isMet: () => runs('openssl', 'version') },
+  { tests: 'alert rules', needs: 'promtool (.ci/tools)', isMet: () => runs('promtool', '--version') },
+  { tests: 'shipping with syslog-ng', needs: 'syslog-ng (.ci/tools)', isMet: () => runs('syslog-ng', '--version') },
+  { tests: 'shipping with rsyslog', needs: 'rsyslogd (.ci/tools)', isMet: () => runs('rsyslogd', '-v') },
   ...['bash', 'zsh', 'fish'].map((shell) => ({
     tests: `completion in ${shell}`,
     needs: shell,
@@ -35,7 +47,7 @@ const OF_THE_MACHINE: readonly Prerequisite[] = [
 ];
 
 const PYTHON: Prerequisite = {
-  tests: 'requests made from docs/openapi.json (schemathesis)',
+  tests: 'requests made from docs/openapi.json (schemathesis), and buckets (moto)',
   needs: 'python3 with venv',
   isMet: () => runs('python3', '-c', 'import venv, ensurepip'),
 };

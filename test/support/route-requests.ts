@@ -105,6 +105,10 @@ const REQUESTS: ReadonlyMap<string, Make> = new Map<string, Make>([
   ],
   [`PUT ${AUDIT}`, ({ org, name }) => ({ path: `/audit/org/${org}/auditctx/${name}`, body: { retentionDays: 9_000 } })],
   [
+    `PATCH ${AUDIT}`,
+    ({ org, name }) => ({ path: `/audit/org/${org}/auditctx/${name}`, body: { retentionDays: 9_001 } }),
+  ],
+  [
     `POST ${AUDIT}`,
     ({ org, name }) => ({ path: `/audit/org/${org}/auditctx/${name}`, body: { resource: { name: 'published' } } }),
   ],
@@ -114,6 +118,10 @@ const REQUESTS: ReadonlyMap<string, Make> = new Map<string, Make>([
       path: `/audit/org/${org}/auditctx/${name}/-bulk`,
       body: Array.from({ length: 3 }, (_, index) => ({ resource: { name: `bulk-${index}` } })),
     }),
+  ],
+  [
+    `POST ${AUDIT}/-ingest`,
+    ({ org, name }) => ({ path: `/audit/org/${org}/auditctx/${name}/-ingest`, body: [{ level: 'info' }, 'a text'] }),
   ],
 ]);
 

@@ -32,7 +32,7 @@ function clusterOf(dataDir: string): ClusterStore {
   return known;
 }
 
-const onCluster = process.env.TEST_STORE === 'cluster';
+export const onCluster = process.env.TEST_STORE === 'cluster';
 
 /** A data folder of its own. The log of its store has what the seed says. */
 async function newDataDir(seed: Seed | undefined): Promise<string> {

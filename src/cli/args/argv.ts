@@ -31,14 +31,18 @@ const BOOLEANS: ReadonlyMap<string, boolean> = new Map([
 /**
  * Reads a command line by the options it may hold, in every spelling that people type: `--max -1`, `--max=-1`,
  * `-ojson`, `-o=json`, `--color=false`, `--color false`, `--no-color`, `-kd`. After `--` everything is a word. Throws
- * `UsageError` for an option without its value, and for a switch that is neither on nor off.
+ * `UsageError` for an option without its value, and for a switch that is neither on nor off. Reads up to `most` words.
  */
-export function readArguments(argv: readonly string[], specs: readonly OptionSpec[]): Arguments {
+export function readArguments(
+  argv: readonly string[],
+  specs: readonly OptionSpec[],
+  most = Number.POSITIVE_INFINITY,
+): Arguments {
   const all = [...specs, HELP];
   const find = (name: string) => all.find(({ names }) => names.includes(name));
   const read: Arguments = { options: [], words: [] };
   const { tokens } = parseArgs({ args: [...argv], options: optionsOf(all), strict: false, tokens: true });
-  for (let token = tokens.shift(); token; token = tokens.shift()) {
+  for (let token = tokens.shift(); token && read.words.length < most; token = tokens.shift()) {
     if (token.kind === 'positional') read.words.push(token.value);
     if (token.kind !== 'option') continue;
     const { rawName: typed, index, value, inlineValue } = token;

@@ -1,6 +1,6 @@
 import { createReadStream } from 'node:fs';
 import { Interrupted } from '../../client/errors.js';
-import { isJson, type Member, members } from '../../client/json-text.js';
+import { isJson, type Member, members } from '../../contract/json-text.js';
 import type { Kind } from '../../contract/kinds.js';
 import { LIMITS } from '../../contract/limits.js';
 import { CliError, EXIT, UsageError } from '../output/failures.js';

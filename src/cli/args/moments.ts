@@ -1,4 +1,4 @@
-import { LAST_PATTERN, LIMITS } from '../../contract/limits.js';
+import { isWholeNumber, LIMITS } from '../../contract/limits.js';
 import { UsageError } from '../output/failures.js';
 
 const UNIT_MS: Readonly<Record<string, number>> = {
@@ -10,6 +10,9 @@ const UNIT_MS: Readonly<Record<string, number>> = {
   w: 604_800_000,
 };
 
+/** What a timer of Node takes. */
+const LONGEST_TIMER_MS = 2 ** 31 - 1;
+
 /** Milliseconds of a span such as `7d`, `90m` or `1h30m`. */
 function parseDuration(option: string, span: string): number {
   const parts = span.match(/\d+(?:ms|[smhdw])/g) ?? [];
@@ -17,6 +20,13 @@ function parseDuration(option: string, span: string): number {
     throw new UsageError(`${option} is a span such as 7d, 12h or 1h30m, not \`${span}\``);
   }
   return parts.reduce((sum, part) => sum + Number.parseInt(part, 10) * (UNIT_MS[part.replace(/\d+/, '')] ?? 0), 0);
+}
+
+/** Milliseconds of a span that something may take at most; it is not empty. */
+export function timeSpan(option: string, span: string): number {
+  const ms = parseDuration(option, span);
+  if (ms > 0 && ms <= LONGEST_TIMER_MS) return ms;
+  throw new UsageError(`${option} is a span from 1ms to 24d, not \`${span}\``);
 }
 
 /** The time so far back, in ISO 8601. */
@@ -53,7 +63,7 @@ export function instant(option: string, text: string): string {
 
 /** `--last` as a count. */
 export function tailCount(last = '10'): number {
-  if (!new RegExp(LAST_PATTERN).test(last))
+  if (!isWholeNumber(last, 0, LIMITS.page.most))
     throw new UsageError(`--last is a whole number from 0 to ${LIMITS.page.most}`);
   return Number(last);
 }

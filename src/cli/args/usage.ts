@@ -1,4 +1,4 @@
-import type { CommandClass, Definition } from 'clipanion';
+import type { CommandClass } from 'clipanion';
 import { ApiCommand, type Commands, type SvcContext } from '../command.js';
 import { UsageError } from '../output/failures.js';
 import { type Arguments, type OptionSpec, readArguments } from './argv.js';
@@ -9,6 +9,7 @@ interface ShapeOption extends OptionSpec {
   readonly description: string;
   /** The words that its value may be, if it is one of a few. */
   readonly choices: readonly string[];
+  readonly required: boolean;
 }
 
 /** What a command takes. */
@@ -18,13 +19,15 @@ export interface Shape {
   readonly places: string[];
   /** The name of all further words. */
   rest?: string;
+  /** How many words it needs. */
+  needed: number;
 }
 
 /** What Clipanion has an option or a word describe itself to. */
 interface Recorder {
-  addOption(option: { names: readonly string[]; arity?: number; description?: string }): void;
-  addPositional(place: { name: string }): void;
-  addRest(rest: { name?: string }): void;
+  addOption(option: { names: readonly string[]; arity?: number; description?: string; required?: boolean }): void;
+  addPositional(place: { name: string; required?: boolean }): void;
+  addRest(rest: { name?: string; required?: number }): void;
 }
 
 interface Described extends Partial<Choice> {
@@ -33,7 +36,7 @@ interface Described extends Partial<Choice> {
 
 /** What the command declares about itself, as Clipanion reads it; `definitions()` leaves out the names of optional words. */
 export function shapeOf(command: CommandClass<SvcContext>): Shape {
-  const shape: Shape = { options: [], places: [] };
+  const shape: Shape = { options: [], places: [], needed: 0 };
   for (const [key, field] of Object.entries(new command())) {
     if (isDescribed(field)) field.definition(recorderOf(shape, field.choices ?? []), key);
   }
@@ -44,14 +47,16 @@ const isDescribed = (field: unknown): field is Described =>
   typeof (field as Partial<Described> | null | undefined)?.definition === 'function';
 
 const recorderOf = (shape: Shape, choices: readonly string[]): Recorder => ({
-  addOption: ({ names, arity = 0, description = '' }) => {
-    shape.options.push({ names, takesValue: arity > 0, description, choices });
+  addOption: ({ names, arity = 0, description = '', required = false }) => {
+    shape.options.push({ names, takesValue: arity > 0, description, choices, required });
   },
-  addPositional: ({ name }) => {
+  addPositional: ({ name, required = true }) => {
     shape.places.push(name);
+    if (required) shape.needed += 1;
   },
-  addRest: ({ name = '' }) => {
+  addRest: ({ name = '', required = 0 }) => {
     shape.rest = name;
+    shape.needed += required;
   },
 });
 
@@ -64,6 +69,12 @@ export const COMMON = shapeOf(AnyCommand);
 
 /** Options that may come before the command's name; needed to find the name. */
 export const LEADING: readonly OptionSpec[] = COMMON.options;
+
+/** The word after the family's name, if only options that all commands have come before it. */
+export function leafOf(argv: readonly string[]): string | undefined {
+  const { options, words } = readArguments(argv, LEADING, 2);
+  return options.every(({ known }) => known) ? words[1] : undefined;
+}
 
 /** The words of a command line by all options of the family; if those do not fit it, by those that all commands have. */
 export function familyWords(argv: readonly string[], specs: readonly OptionSpec[]): readonly string[] {
@@ -83,14 +94,6 @@ export function findCommand(commands: Commands, words: readonly string[]): Comma
     .sort((a, b) => (b.paths?.[0]?.length ?? 0) - (a.paths?.[0]?.length ?? 0))[0];
 }
 
-/** Clipanion writes an option's definition as `-o,--output #0`: names, then a mark for each value. */
-export const specsOf = (definitions: readonly Definition[]): OptionSpec[] =>
-  definitions
-    .flatMap(({ options }) => options)
-    .map(({ definition }) => ({ names: namesOf(definition), takesValue: definition.includes(' #') }));
-
-const namesOf = (definition: string): string[] => (definition.split(' ')[0] ?? '').split(',');
-
 /** Throws for the first option that is none of these. */
 export function refuseUnknown({ options }: Arguments, specs: readonly OptionSpec[]): void {
   const names = [...specs.flatMap((one) => one.names), '--help'];
@@ -98,19 +101,17 @@ export function refuseUnknown({ options }: Arguments, specs: readonly OptionSpec
   if (stranger) throw new UsageError(`unknown option ${stranger.name}`, didYouMean(stranger.name, names));
 }
 
-/** Throws unless the arguments fit the command, naming what is missing or too many. */
-export function checkUsage(definition: Definition, given: Arguments): void {
-  const see = [`see \`${definition.path} --help\``];
-  refuseUnknown(given, specsOf([definition]));
-  for (const option of definition.options.filter(({ required }) => required)) {
-    const names = namesOf(option.definition);
+/** Throws unless the arguments fit the command of the path, naming what is missing or too many. */
+export function checkUsage(path: readonly string[], shape: Shape, given: Arguments): void {
+  const see = [`see \`svc ${path.join(' ')} --help\``];
+  refuseUnknown(given, shape.options);
+  for (const { names } of shape.options.filter(({ required }) => required)) {
     if (!given.options.some(({ name }) => names.includes(name)))
       throw new UsageError(`${names.at(-1)} is required`, see);
   }
-  const places = definition.usage.slice(definition.path.length).split(' ').filter(Boolean);
-  const words = given.words.slice(definition.path.split(' ').length - 1);
-  const missing = places.filter((place) => place.startsWith('<'))[words.length];
-  if (missing !== undefined) throw new UsageError(`${missing} is missing`, see);
-  if (places.includes('...') || words.length <= places.length) return;
+  const words = given.words.slice(path.length);
+  const { places, rest, needed } = shape;
+  if (words.length < needed) throw new UsageError(`<${places[words.length] ?? rest}> is missing`, see);
+  if (rest !== undefined || words.length <= places.length) return;
   throw new UsageError(`unexpected word \`${words[places.length]}\``, see);
 }

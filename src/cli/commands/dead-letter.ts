@@ -97,4 +97,33 @@ class DeadLetterReplay extends ApiCommand {
   }
 }
 
-export const COMMANDS = [DeadLetterList, DeadLetterReplay];
+class DeadLetterSkip extends ApiCommand {
+  static override paths = [['dead-letter', 'skip']];
+  static override usage = ApiCommand.Usage({
+    description: 'skip a record of control that cannot be read; needs the root key',
+    details:
+      'Such a record stops every process of a cluster, because later records may depend on it; readiness names its place. Skip it only if it is not a ' +
+      'record of the service: for one of a newer version, start that version. The record becomes a dead letter.',
+    examples: [
+      ['The record that readiness names', 'SVC_TOKEN="$(cat data/root.key)" svc dead-letter skip control/0/4711'],
+    ],
+  });
+
+  place = Option.String({ name: 'place' });
+  protected override readonly unavailable = unavailable;
+
+  protected async run(): Promise<void> {
+    const { place, terminal, format } = this;
+    const client = await this.authorized();
+    const body = JSON.stringify({ place });
+    const answer = await client.call({ method: 'POST', path: '/-dead-letters/-skip', on: 'api', body, retry: 'never' });
+    const skipped = JSON.parse(answer) as Shown;
+    const columns: Column<Shown>[] = [
+      { header: 'PLACE', value: (shown) => textOf(shown.place) },
+      { header: 'REASON', value: ({ reason }) => textOf(reason), shrinks: true },
+    ];
+    await showAnswer(terminal, format, answer, { items: [skipped], columns, name: (shown) => textOf(shown.place) });
+  }
+}
+
+export const COMMANDS = [DeadLetterList, DeadLetterReplay, DeadLetterSkip];

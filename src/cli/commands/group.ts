@@ -1,9 +1,9 @@
-import { type CommandClass, Option } from 'clipanion';
+import { Option } from 'clipanion';
 import { kindOf } from '../../contract/kinds.js';
 import { choice } from '../args/choice.js';
 import { linkOf } from '../args/links.js';
 import { MATCHES, querySpec } from '../args/query-terms.js';
-import { ApiCommand, type SvcContext } from '../command.js';
+import { ApiCommand } from '../command.js';
 import { CliError, UsageError } from '../output/failures.js';
 import { shortName } from '../output/values.js';
 import { ResourceCommand } from './resource/command.js';
@@ -11,7 +11,7 @@ import { CreateCommand, FROM_FILE } from './resource/create.js';
 
 const GROUP = kindOf('group');
 
-class GroupCreate extends CreateCommand {
+export class GroupCreate extends CreateCommand {
   static override paths = [['group', 'create']];
   static override usage = ApiCommand.Usage({
     description: 'create a group; members are then added with add-member',
@@ -76,7 +76,7 @@ abstract class MemberCommand extends ResourceCommand {
   }
 }
 
-class AddMember extends MemberCommand {
+export class AddMember extends MemberCommand {
   static override paths = [['group', 'add-member']];
   static override usage = ApiCommand.Usage({
     description: 'add members to a group',
@@ -93,7 +93,7 @@ class AddMember extends MemberCommand {
   }
 }
 
-class RemoveMember extends MemberCommand {
+export class RemoveMember extends MemberCommand {
   static override paths = [['group', 'remove-member']];
   static override usage = ApiCommand.Usage({
     description: 'remove members from a group',
@@ -119,5 +119,3 @@ class RemoveMember extends MemberCommand {
     throw new CliError(`${shortName(stranger)} is not a linked member of ${this.ref}`);
   }
 }
-
-export const COMMANDS: readonly CommandClass<SvcContext>[] = [GroupCreate, AddMember, RemoveMember];

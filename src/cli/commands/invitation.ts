@@ -1,18 +1,18 @@
 import { Option } from 'clipanion';
-import { resourceCalls } from '../../client/resources.js';
 import { kindOf } from '../../contract/kinds.js';
 import { ApiCommand, undeclared } from '../command.js';
 import { printLines } from '../output/document.js';
 import { UsageError } from '../output/failures.js';
 import { showResourceAs } from '../output/resources.js';
 import { textOf } from '../output/values.js';
+import { resourceCalls } from './resource/calls.js';
 import { DeleteCommand } from './resource/change.js';
 import { get } from './resource/read.js';
 
 const INVITATION = kindOf('invitation');
 
 /** It needs no key: the code takes its place. */
-class Accept extends ApiCommand {
+export class Accept extends ApiCommand {
   static override paths = [['invitation', 'accept']];
   static override usage = ApiCommand.Usage({
     description: 'become a user of an organization, with the code of an invitation',
@@ -55,7 +55,7 @@ class Accept extends ApiCommand {
   }
 }
 
-class Revoke extends DeleteCommand {
+export class Revoke extends DeleteCommand {
   static override paths = [['invitation', 'revoke']];
   static override usage = ApiCommand.Usage({
     description: 'revoke invitations: their codes no longer work',
@@ -67,7 +67,7 @@ class Revoke extends DeleteCommand {
   });
 
   protected override readonly kind = INVITATION;
-  protected override readonly done = 'revoked';
+  protected override readonly verb = 'revoke';
 }
 
-export const COMMANDS = [Accept, get(INVITATION), Revoke];
+export const Get = get(INVITATION);

@@ -1,7 +1,7 @@
 import { Option } from 'clipanion';
 import type { ApiClient } from '../../client/api-client.js';
 import { ClientError, Interrupted } from '../../client/errors.js';
-import { member } from '../../client/json-text.js';
+import { member } from '../../contract/json-text.js';
 import { ApiCommand, type Unavailable } from '../command.js';
 import { isDocument, showResource } from '../output/document.js';
 import { CliError, EXIT, UsageError } from '../output/failures.js';
@@ -11,7 +11,7 @@ import type { Terminal } from '../terminal.js';
 
 const POLL_MS = { first: 100, most: 1_000, growth: 1.5 };
 
-const unavailable = (subject: string): Unavailable => ({ formats: ['tf', 'crd', 'names'], subject });
+export const unavailable = (subject: string): Unavailable => ({ formats: ['tf', 'crd', 'names'], subject });
 
 /** The state of a long task of the service. */
 interface TaskState {
@@ -24,7 +24,7 @@ interface TaskState {
 }
 
 /** A command that starts a long task in the service and waits for its report. */
-abstract class TaskCommand extends ApiCommand {
+export abstract class TaskCommand<Report> extends ApiCommand {
   /** Where the task is started and its state is read. */
   protected abstract readonly at: string;
   protected abstract readonly task: string;
@@ -36,17 +36,19 @@ abstract class TaskCommand extends ApiCommand {
   }
 
   /** Waits for the end of the started task, showing its progress, and shows its report. */
-  protected async report(started: string): Promise<ShownReport> {
+  protected async report(started: string): Promise<Report> {
     const { format, terminal } = this;
     const text = await this.#reportOf(await this.client(), parseState(started)).catch((error) => {
       if (error instanceof Interrupted) terminal.note(`the ${this.task} goes on in the service`);
       throw error;
     });
-    const report = JSON.parse(text) as ShownReport;
+    const report = JSON.parse(text) as Report;
     if (isDocument(format)) await showResource(terminal, format, text);
-    else await showReport(terminal, report);
+    else await this.show(report);
     return report;
   }
+
+  protected abstract show(report: Report): Promise<void>;
 
   async #reportOf(client: ApiClient, started: TaskState): Promise<string> {
     for (let wait = POLL_MS.first; ; wait = Math.min(POLL_MS.most, wait * POLL_MS.growth)) {
@@ -54,8 +56,8 @@ abstract class TaskCommand extends ApiCommand {
       const text = await client.call({ method: 'GET', path: this.at, on: 'api', retry: 'patient' });
       const { id, state, phase = '', done = 0, total = 0, error = '' } = parseState(text);
       if (id !== started.id || state === 'idle') {
-        throw new CliError(`the process that answered does not know this ${this.task}`, EXIT.failure, [
-          'if several processes serve, --endpoint must name the one that runs it; a process that restarted forgets it',
+        throw new CliError(`the service does not know this ${this.task} any more`, EXIT.failure, [
+          'a service on the embedded store ends and forgets it when it restarts; start it again',
         ]);
       }
       if (state === 'failed') throw new CliError(`the ${this.task} failed: ${error}`);
@@ -73,13 +75,13 @@ function parseState(text: string): TaskState {
   return task;
 }
 
-class Rebuild extends TaskCommand {
+export class Rebuild extends TaskCommand<ShownReport> {
   static override paths = [['rebuild']];
   static override usage = ApiCommand.Usage({
     description: 'rebuild the read model from the log while the old one serves; needs the root key',
     details:
       'Reads and writes go on meanwhile. When the new read model is complete it replaces the old one at once. The report says how ' +
-      'the old one differed from the log: missing, altered or extra. The rebuild runs in the process that answers; interrupting the command does not end it.',
+      'the old one differed from the log: missing, altered or extra. Interrupting the command does not end the rebuild.',
     examples: [
       ['Rebuild, and wait for the end', 'SVC_TOKEN="$(cat data/root.key)" svc rebuild'],
       ['Start it, and read its state later', 'svc rebuild --no-wait -o json'],
@@ -91,6 +93,10 @@ class Rebuild extends TaskCommand {
   protected override readonly at = '/-rebuild';
   protected override readonly task = 'rebuild';
 
+  protected override show(report: ShownReport): Promise<void> {
+    return showReport(this.terminal, report);
+  }
+
   protected async run(): Promise<void> {
     const { format, terminal } = this;
     const started = await this.start({});
@@ -100,7 +106,7 @@ class Rebuild extends TaskCommand {
   }
 }
 
-class Reconcile extends TaskCommand {
+export class Reconcile extends TaskCommand<ShownReport> {
   static override paths = [['reconcile']];
   static override usage = ApiCommand.Usage({
     description: 'compare the read model with the log, and repair it; needs the root key',
@@ -122,6 +128,10 @@ class Reconcile extends TaskCommand {
   protected override readonly unavailable = unavailable('a reconciliation');
   protected override readonly at = '/-reconcile';
   protected override readonly task = 'reconciliation';
+
+  protected override show(report: ShownReport): Promise<void> {
+    return showReport(this.terminal, report);
+  }
 
   protected async run(): Promise<number> {
     const report = await this.report(await this.start(this.#body()));
@@ -199,5 +209,3 @@ async function showReport(terminal: Terminal, report: ShownReport): Promise<void
 
 const total = ({ differences = {} }: ShownReport): number =>
   Object.values(differences).reduce((sum, count) => sum + count, 0);
-
-export const COMMANDS = [Rebuild, Reconcile];

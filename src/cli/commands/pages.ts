@@ -1,6 +1,6 @@
 import type { ApiClient } from '../../client/api-client.js';
-import type { Member } from '../../client/json-text.js';
 import { linksOf, nextOf, type Page, type PageOptions, readPage } from '../../client/pages.js';
+import type { Member } from '../../contract/json-text.js';
 import type { ListSink } from '../output/document.js';
 
 interface ListRun extends PageOptions {

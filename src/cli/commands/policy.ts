@@ -34,7 +34,7 @@ function parseBinding(org: string, text: string): Binding {
   return { permissions, principalLinks: principals.map((written) => principalLink(org, '--binding', written)) };
 }
 
-class PolicyCreate extends CreateCommand {
+export class PolicyCreate extends CreateCommand {
   static override paths = [['policy', 'create']];
   static override usage = ApiCommand.Usage({
     description: 'create a policy: who may do what to which resources',
@@ -114,7 +114,7 @@ abstract class BindingCommand extends ResourceCommand {
   }
 }
 
-class AddBinding extends BindingCommand {
+export class AddBinding extends BindingCommand {
   static override paths = [['policy', 'add-binding']];
   static override usage = ApiCommand.Usage({
     description: 'grant more by a policy',
@@ -131,7 +131,7 @@ class AddBinding extends BindingCommand {
   }
 }
 
-class RemoveBinding extends BindingCommand {
+export class RemoveBinding extends BindingCommand {
   static override paths = [['policy', 'remove-binding']];
   static override usage = ApiCommand.Usage({
     description: 'grant less by a policy',
@@ -171,5 +171,3 @@ const isGranted = (bindings: readonly Binding[], { permissions, principalLinks }
 
 const sameTexts = (one: readonly string[], other: readonly string[]): boolean =>
   one.length === other.length && one.every((text) => other.includes(text));
-
-export const COMMANDS = [PolicyCreate, AddBinding, RemoveBinding];

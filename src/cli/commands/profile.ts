@@ -142,7 +142,12 @@ class ProfileDelete extends ProfileCommand {
   names = Option.Rest({ name: 'name', required: 1 });
 
   async execute(): Promise<void> {
-    await (await this.store()).update((profiles) => {
+    const store = await this.store();
+    const before = await store.read();
+    for (const name of this.names) existing(name, before);
+    const what = this.names.length === 1 ? 'profile' : 'profiles';
+    await this.confirm(`delete ${what} ${this.names.join(', ')} and the keys they hold?`);
+    await store.update((profiles) => {
       for (const name of this.names) {
         existing(name, profiles);
         profiles.byName.delete(name);

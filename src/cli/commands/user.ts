@@ -12,7 +12,7 @@ interface Invited {
   errors?: Record<string, ErrorBody>;
 }
 
-class Invite extends ResourceCommand {
+export class Invite extends ResourceCommand {
   static override paths = [['user', 'invite']];
   static override usage = ApiCommand.Usage({
     description: 'invite users to the organization',
@@ -52,5 +52,3 @@ class Invite extends ResourceCommand {
     return Object.keys(errors).length > 0 ? EXIT.failure : EXIT.ok;
   }
 }
-
-export const COMMANDS = [Invite];

@@ -38,7 +38,8 @@ async function readLine(words: readonly string[]): Promise<Line> {
   const found = await lookUp(typed);
   const isOnlyWords = typed.includes('--');
   // `svc help` goes before the name of a command, not before its arguments.
-  if (isHelp) return { ...found, shape: { options: [], places: [] }, options: [], words: [...typed], isOnlyWords };
+  if (isHelp)
+    return { ...found, shape: { options: [], places: [], needed: 0 }, options: [], words: [...typed], isOnlyWords };
   return { ...found, ...readTyped(typed, found.shape.options), isOnlyWords };
 }
 

@@ -35,7 +35,7 @@ export async function resourceNames(kind: Kind, prefix: string, asking: Asking):
   if (!settings.org || !settings.token) return [];
   const insecure = given.some(({ name, value }) => name === '--insecure' && value === true);
   const signal = AbortSignal.timeout(PATIENCE_MS);
-  const client = new ApiClient({ ...settings, insecure, signal });
+  const client = new ApiClient({ ...settings, insecure, signal, userAgent: 'svc' });
   const terms = prefix === '' ? [] : [{ property: kind.ref, op: '>=', value: prefix }];
   const answer = await client.call({
     method: 'POST',

@@ -1,4 +1,4 @@
-import { elements, members } from '../../client/json-text.js';
+import { elements, members } from '../../contract/json-text.js';
 
 const LONGEST_SHOWN = 100;
 

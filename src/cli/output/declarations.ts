@@ -1,9 +1,10 @@
-import { elements, type Member, members, objectText } from '../../client/json-text.js';
+import { elements, type Member, members } from '../../contract/json-text.js';
 import type { Kind } from '../../contract/kinds.js';
 import { wanted } from '../args/input.js';
 import type { Terminal } from '../terminal.js';
 import type { ListSink } from './document.js';
 import { escapeLine } from './escape.js';
+import { objectText } from './json-layout.js';
 import { nameOf, type Shown } from './values.js';
 import { toYaml } from './yaml.js';
 

@@ -1,8 +1,9 @@
-import { type Member, members, objectText, oneLine, pretty } from '../../client/json-text.js';
+import { type Member, members } from '../../contract/json-text.js';
 import type { Format } from '../command.js';
 import type { Terminal } from '../terminal.js';
 import { escapeLine, escapeLines } from './escape.js';
 import { UsageError } from './failures.js';
+import { objectText, oneLine, pretty } from './json-layout.js';
 import { type Column, TablePrinter } from './table.js';
 
 /** Formats that show the service's JSON, whole or slim. */

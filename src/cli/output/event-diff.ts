@@ -1,4 +1,4 @@
-import { elements, members } from '../../client/json-text.js';
+import { elements, members } from '../../contract/json-text.js';
 
 /** One thing that a change altered. The values are JSON texts, so that numbers are shown as they were sent. */
 export interface Change {

@@ -20,7 +20,7 @@ interface ShownEvent {
 const GOOD = new Set(['OK', 'SUCCESS', 'ALLOWED']);
 const BAD = new Set(['DENIED', 'ERROR', 'FAILED', 'FAILURE']);
 
-function resultStyle({ result }: ShownEvent): Style | undefined {
+export function resultStyle({ result }: Pick<ShownEvent, 'result'>): Style | undefined {
   const status = textOf(result?.status).toUpperCase();
   if (GOOD.has(status)) return 'green';
   return BAD.has(status) ? 'red' : undefined;
@@ -46,7 +46,7 @@ const eventColumns = (style: TimeStyle) =>
  * Who did it, as the event says. If its publisher is somebody else, a star in front says so, where no cut removes it, and
  * the publisher follows: `*ann@example.com (by ci)`. Older events name no publisher and are shown as they are.
  */
-function whoOf({ context, subject }: ShownEvent): string {
+export function whoOf({ context, subject }: Pick<ShownEvent, 'context' | 'subject'>): string {
   const said = textOf(subject?.email) || textOf(subject?.name);
   const publisher = context?.publisher;
   if (typeof publisher !== 'object' || publisher === null) return said;
@@ -89,7 +89,8 @@ function inWords(change: Change): string {
   return link ? `${sign}${link.what} ${plain(JSON.stringify(link.name))}` : `${sign}${what}=${plain(value)}`;
 }
 
-function diffLines(terminal: Terminal): (change: Change) => string[] {
+/** What a change was before and is after, in lines that are escaped and painted. */
+export function diffLines(terminal: Pick<Terminal, 'paint'>): (change: Change) => string[] {
   const line = (sign: string, change: Change, value: string) => {
     const link = linked(change, value);
     return `    ${sign} ${escapeLine(link ? `${link.what}: ${link.name}` : `${change.what}: ${value}`)}`;

@@ -5,7 +5,6 @@ import {
   type ConnectionFault,
   describe,
   type ErrorBody,
-  fieldLines,
   Interrupted,
 } from '../../client/errors.js';
 
@@ -44,6 +43,7 @@ const CONNECTION_HINTS: Readonly<Record<ConnectionFault, string>> = {
   refused: `start the service, or ${CHECK}`,
   unreachable: CHECK,
   cut: 'try again',
+  late: 'give it longer with --timeout; a change may have been made all the same: look before you repeat it',
   untrusted: 'NODE_EXTRA_CA_CERTS names your own authority; --insecure skips the check',
   'not-http': 'http or https? see --endpoint',
   'not-json': 'is this the address of the service? see --endpoint; --debug shows the answer',
@@ -69,4 +69,11 @@ export function hintsOf(error: ClientError): readonly string[] {
 export function describeItem(body: ErrorBody): string {
   const faults = fieldLines(body);
   return faults.length > 1 ? `${describe(body)}: ${faults.join('; ')}` : describe(body);
+}
+
+/** One line for each field that `details.fields` names. */
+function fieldLines(body: ErrorBody): string[] {
+  const fields = body.details?.fields;
+  if (!Array.isArray(fields)) return [];
+  return fields.map(({ pointer, reason }) => `${pointer || 'the body'}: ${reason}`);
 }

@@ -9,17 +9,17 @@ export function tracer(terminal: Terminal, { verbose, debug }: { verbose: boolea
       const lines = [
         `> ${method} ${url}`,
         ...headerLines('>', headers),
-        ...(body === undefined ? [] : [body.trimEnd()]),
+        ...(body === undefined ? [] : [Buffer.from(body).toString().trimEnd()]),
       ];
-      terminal.note(lines.join('\n'));
+      terminal.trace(lines.join('\n'));
     },
     answer({ status, reason, headers, text }, { method, url }, ms) {
-      if (debug) terminal.note([`< ${status} ${reason}`, ...headerLines('<', headers), text.trimEnd()].join('\n'));
+      if (debug) terminal.trace([`< ${status} ${reason}`, ...headerLines('<', headers), text.trimEnd()].join('\n'));
       if (!verbose || ms === undefined) return;
-      terminal.note(`${method} ${url}: ${status}, ${Math.round(ms)} ms, request ${headers['x-request-id'] ?? '?'}`);
+      terminal.trace(`${method} ${url}: ${status}, ${Math.round(ms)} ms, request ${headers['x-request-id'] ?? '?'}`);
     },
     retry(error, waitMs) {
-      if (verbose) terminal.note(`${error.message}; again in ${Math.ceil(waitMs)} ms`);
+      if (verbose) terminal.trace(`${error.message}; again in ${Math.ceil(waitMs)} ms`);
     },
   };
 }

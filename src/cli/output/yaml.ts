@@ -1,5 +1,5 @@
 import { Document, Pair, Scalar, type ScalarTag, type Tags, YAMLMap, YAMLSeq } from 'yaml';
-import { elements, members } from '../../client/json-text.js';
+import { elements, members } from '../../contract/json-text.js';
 import { escapeLines, isUnsafe } from './escape.js';
 
 /** A number as its text: YAML's own numbers would be rounded. */

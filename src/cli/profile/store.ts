@@ -1,7 +1,6 @@
-import { randomBytes } from 'node:crypto';
-import { type FileHandle, mkdir, open, readFile, realpath, rename, rm, stat } from 'node:fs/promises';
+import { type FileHandle, mkdir, open, readFile, realpath, rename, rm } from 'node:fs/promises';
 import { basename, dirname, join } from 'node:path';
-import { setTimeout as sleep } from 'node:timers/promises';
+import { locked } from '../file-lock.js';
 import { CliError, UsageError } from '../output/failures.js';
 
 /** What one profile remembers. An absent member falls through to the default. */
@@ -14,8 +13,6 @@ export interface Profile {
 
 const MEMBERS = ['org', 'token', 'endpoint', 'auditEndpoint'] as const;
 const NAME = /^[A-Za-z0-9][A-Za-z0-9._-]{0,62}$/;
-const LOCK_PATIENCE_MS = 3_000;
-const LOCK_STALE_MS = 10_000;
 
 /** All profiles, and which of them a call uses that names none. */
 export interface Profiles {
@@ -73,21 +70,18 @@ export class ProfileStore {
   /** Applies one change to the newest content; an error thrown by `change` leaves the file unchanged. */
   async update(change: (profiles: Profiles) => void): Promise<Profiles> {
     await mkdir(dirname(this.file), { recursive: true, mode: 0o700 });
-    const release = await this.#lock();
-    try {
+    return locked(this.file, `the profile file ${this.file}`, async () => {
       const profiles = await this.read();
       change(profiles);
       await this.#write(profiles);
       return profiles;
-    } finally {
-      await release();
-    }
+    });
   }
 
   async #write(profiles: Profiles): Promise<void> {
     // A symbolic link stays one: the file that it leads to is replaced.
     const target = await realpath(this.file).catch(() => this.file);
-    const temporary = join(dirname(target), `.${basename(target)}.${randomBytes(6).toString('hex')}.tmp`);
+    const temporary = join(dirname(target), `.${basename(target)}.${crypto.randomUUID()}.tmp`);
     const body = { version: 1, default: profiles.default, profiles: Object.fromEntries(profiles.byName) };
     try {
       const handle = await open(temporary, 'wx', 0o600);
@@ -100,29 +94,6 @@ export class ProfileStore {
     const folder = await open(dirname(target), 'r').catch(() => undefined);
     await folder?.sync().catch(() => {});
     await folder?.close();
-  }
-
-  /** An exclusive lock file; one whose owner must have died is broken. */
-  async #lock(): Promise<() => Promise<void>> {
-    const path = `${this.file}.lock`;
-    const deadline = Date.now() + LOCK_PATIENCE_MS;
-    for (;;) {
-      try {
-        await (await open(path, 'wx', 0o600)).close();
-        return () => rm(path, { force: true });
-      } catch (error) {
-        const { code, message } = error as NodeJS.ErrnoException;
-        if (code !== 'EEXIST') throw new CliError(`cannot write beside the profile file ${this.file}: ${message}`);
-      }
-      const since = await stat(path).then(
-        ({ mtimeMs }) => mtimeMs,
-        () => Date.now(),
-      );
-      if (Date.now() - since > LOCK_STALE_MS) await rm(path, { force: true });
-      else if (Date.now() > deadline)
-        throw new CliError(`another svc is changing the profiles; if not, remove ${path}`);
-      else await sleep(25);
-    }
   }
 }
 

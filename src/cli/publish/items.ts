@@ -1,6 +1,6 @@
 import { isUtf8 } from 'node:buffer';
 import { createHash } from 'node:crypto';
-import { member } from '../../client/json-text.js';
+import { member } from '../../contract/json-text.js';
 import type { Piece } from './pieces.js';
 
 const START_SIZE = 1 << 12;

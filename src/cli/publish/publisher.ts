@@ -1,7 +1,7 @@
-import { type ApiClient, path, retryDelay } from '../../client/api-client.js';
-import { ApiError, type ErrorBody } from '../../client/errors.js';
+import { type ApiClient, retryDelay } from '../../client/api-client.js';
+import { bulkPath, publishBulk } from '../../client/bulk.js';
+import type { ErrorBody } from '../../client/errors.js';
 import { LIMITS } from '../../contract/limits.js';
-import { CliError } from '../output/failures.js';
 import { bulkLine, type Fault, type Item } from './items.js';
 
 /** The service takes twice as much; smaller requests are spread better and repeated cheaper. */
@@ -10,10 +10,6 @@ const MOST_BYTES = LIMITS.bulkBytes / 2;
 const ATTEMPTS = 6;
 
 export type Outcome = { line: number; id: string; status: number } | { line: number; error: ErrorBody };
-
-interface BulkResult {
-  items: { index: number; status: number; id?: string; error?: ErrorBody }[];
-}
 
 export interface Target {
   org: string;
@@ -32,7 +28,7 @@ export class Publisher {
     readonly client: ApiClient,
     { org, context, async }: Target,
   ) {
-    this.#path = `${path`/audit/org/${org}/auditctx/${context}/-bulk`}?async=${async}`;
+    this.#path = bulkPath(org, context, async);
   }
 
   async *publish(items: AsyncIterable<Item | Fault>): AsyncGenerator<Outcome[]> {
@@ -62,19 +58,10 @@ export class Publisher {
     return done;
   }
 
-  /** One outcome an item, in order. A refusal of the whole is narrowed down to the item that it is about. */
   async #request(items: Item[]): Promise<Outcome[]> {
-    try {
-      const body = items.map(bulkLine).join('');
-      const call = { method: 'POST', path: this.#path, on: 'audit', contentType: 'application/x-ndjson' } as const;
-      return readResults(await this.client.call({ ...call, body, retry: 'patient' }), items);
-    } catch (error) {
-      if (!(error instanceof ApiError) || ![400, 413].includes(error.body.status)) throw error;
-      const [only] = items;
-      if (items.length === 1 && only) return [{ line: only.line, error: error.body }];
-      const half = Math.ceil(items.length / 2);
-      return [...(await this.#request(items.slice(0, half))), ...(await this.#request(items.slice(half)))];
-    }
+    const lines = items.map((item) => Buffer.from(bulkLine(item)));
+    const outcomes = await publishBulk(this.client, this.#path, lines, 'patient');
+    return outcomes.map((outcome, index) => ({ line: (items[index] as Item).line, ...outcome }));
   }
 }
 
@@ -99,15 +86,3 @@ const toOutcome = ({ line, fault }: Fault): Outcome => ({
   line,
   error: { status: 400, code: 'invalid_line', message: fault },
 });
-
-function readResults(text: string, items: readonly Item[]): Outcome[] {
-  const { items: results } = (JSON.parse(text) ?? {}) as Partial<BulkResult>;
-  if (!Array.isArray(results) || results.length !== items.length) {
-    throw new CliError('the answer of the service does not fit the request: its number of results differs');
-  }
-  return results.map(({ id, status, error }, index) => {
-    const { line } = items[index] as Item;
-    if (error) return { line, error: { ...error, status } };
-    return { line, id: String(id), status };
-  });
-}

@@ -1,15 +1,17 @@
-import { statfsSync } from 'node:fs';
 import { open } from 'node:fs/promises';
 import { dirname } from 'node:path';
 import { ControlError } from '../../contract/errors.js';
+import { disk } from '../../platform/disk.js';
 import { turnOfTheLoop } from '../../platform/waiting.js';
 import { CorruptRecord, type Snapshot } from '../event-log.js';
 import { allPartitions, type LogFiles, notedOf } from './files.js';
-import { type Noted, numbered } from './format.js';
+import type { Noted } from './format.js';
 import { encodeCommit, encodeHeader, frameValue, type Header, type Layout, TRAILER, type Trailer } from './frame.js';
+import { type Numbered, numbered } from './layout.js';
 import type { Partition } from './partition.js';
+import type { Places } from './places.js';
 import { RecordsFile } from './records-file.js';
-import { requireNext } from './recovery.js';
+import { enter } from './recovery.js';
 
 const COPIED_AT_ONCE = 1024 * 1024;
 
@@ -73,8 +75,7 @@ function trailerOf(heads: Snapshot['heads'], seed: number): Uint8Array {
 
 /** A copy that fills the disk would stop appends. */
 function checkSpace(bytes: number, folder: string): void {
-  const { bavail, bsize } = statfsSync(folder);
-  if (bavail * bsize >= bytes + SPARE_BYTES) return;
+  if (disk.free(folder) >= bytes + SPARE_BYTES) return;
   throw new ControlError('conflict', 'the data folder has no space for a copy of the log', { bytes });
 }
 
@@ -84,30 +85,38 @@ export interface Verified {
   readonly noted: Noted;
 }
 
-/** Checks every record of a backup. Throws `CorruptRecord` or `StoreUnusable` with the position. */
-export async function verifyBackup(file: string): Promise<Verified> {
+/**
+ * Checks every record of a backup, and enters where it is, so that the first start need not read them all again. Throws
+ * `CorruptRecord` or `StoreUnusable` with the position.
+ */
+export async function verifyBackup(file: string, placesOf?: PlacesOf): Promise<Verified> {
   const records = await RecordsFile.open(file, 'r');
+  const { header, seed, start } = records;
+  const parts = numbered(header.layout).map((part) => ({ ...part, first: 0, places: placesOf?.(part, seed) }));
   try {
-    const names = numbered(records.header.layout).map(({ topic, partition }) => ({ name: `${topic}/${partition}` }));
-    const heads = names.map(() => 0);
-    let end = records.start;
+    const heads = parts.map(() => 0);
+    let end = start;
     for (const commit of records.commits(end, await records.size())) {
-      for (const { frame, place } of commit) {
-        const { partition, offset } = frame;
-        if (partition === TRAILER)
-          return { header: records.header, noted: checked(file, names, heads, end, frameValue(frame)) };
-        requireNext(records, names[partition], heads[partition] ?? 0, offset);
-        heads[partition] = offset + 1;
-        end = place.position + place.size;
+      const [first] = commit;
+      if (first?.frame.partition === TRAILER) {
+        const noted = checked(file, parts, heads, end, frameValue(first.frame));
+        for (const { places } of parts) await places?.sync();
+        return { header, noted };
       }
+      enter(records, parts, heads, commit);
+      end += commit.reduce((sum, { place }) => sum + place.size, 0);
     }
     const isWhole = end === (await records.size());
     const reason = isWhole ? 'its last records are missing' : `the record at byte ${end} was altered or is missing`;
     throw new CorruptRecord(`${file}: ${reason}: take another backup`);
   } finally {
+    for (const { places } of parts) places?.close();
     await records.close();
   }
 }
+
+/** Where the places of a partition of the log with this seed are entered. */
+type PlacesOf = (part: Numbered, seed: number) => Places;
 
 function checked(
   file: string,

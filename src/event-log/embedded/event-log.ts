@@ -20,8 +20,9 @@ import {
 } from '../event-log.js';
 import { snapshotOf } from './backup.js';
 import { allPartitions, closeFiles, type LogFiles, notedOf, openFiles } from './files.js';
-import { FORMAT, layoutOf, note, type Partitions } from './format.js';
+import { FORMAT, note } from './format.js';
 import type { Layout } from './frame.js';
+import { layoutOf, type Partitions } from './layout.js';
 import type { Partition } from './partition.js';
 import { refuseUnfinished, removeUnfinished } from './restore.js';
 import { LogWriter } from './writer.js';
@@ -48,11 +49,13 @@ export class EmbeddedEventLog implements EventLog, RecordValues, Backup {
   static async open(options: EmbeddedEventLogOptions): Promise<EmbeddedEventLog> {
     const { file, partitions = {} } = options;
     refuseUnfinished(file);
-    const db = openExclusive(file, FORMAT.application, 'FULL');
+    const db = openExclusive(file, FORMAT.application);
     try {
       const layout = layoutOf(partitions);
       const files = await openFiles(db, file, layout);
       removeUnfinished(dirname(file));
+      // What is noted from now on need not be durable: an older note is true, too.
+      db.exec('PRAGMA synchronous = NORMAL');
       return new EmbeddedEventLog(options, db, layout, files);
     } catch (error) {
       db.close();
@@ -70,6 +73,7 @@ export class EmbeddedEventLog implements EventLog, RecordValues, Backup {
     this.writer = new LogWriter({
       records: files.records,
       clock: options.clock ?? systemClock,
+      openedAt: Math.max(...allPartitions(files).map(({ openedAt }) => openedAt)),
       bounds: { ...maxPending, recordBytes: maxRecordBytes },
       partitionFor: (entry) => this.partitionFor(entry),
       committed: () => this.wakeReaders(),
@@ -183,6 +187,10 @@ export class EmbeddedEventLog implements EventLog, RecordValues, Backup {
 
   async head(topic: Topic): Promise<Offsets> {
     return Object.fromEntries(this.partitionsOf(topic).map(({ next }, partition) => [partition, next]));
+  }
+
+  async beginning(): Promise<Offsets> {
+    return {};
   }
 
   async snapshot(to: string): Promise<Snapshot> {

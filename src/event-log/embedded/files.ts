@@ -1,7 +1,8 @@
 import type { DatabaseSync } from 'node:sqlite';
 import { CorruptRecord, type Topic } from '../event-log.js';
-import { type Noted, numbered, placesFileOf, prepareLog } from './format.js';
+import { type Noted, placesFileOf, prepareLog } from './format.js';
 import type { Layout } from './frame.js';
+import { numbered } from './layout.js';
 import { OldRecords } from './old-records.js';
 import { Partition } from './partition.js';
 import { Places } from './places.js';
@@ -15,15 +16,16 @@ export interface LogFiles {
 }
 
 export async function openFiles(db: DatabaseSync, file: string, layout: Layout): Promise<LogFiles> {
-  const { records, noted, hasOld } = await prepareLog(db, file, layout);
-  const parts = numbered(layout).map(({ topic, partition }, number) => {
-    const old = hasOld ? new OldRecords(db, file, topic, partition) : undefined;
-    const first = records.header.first[`${topic}/${partition}`] ?? 0;
+  const { records, noted } = await prepareLog(db, file, layout);
+  const parts = numbered(layout).map((one, number) => {
+    const { topic, partition, name } = one;
+    const first = records.header.first[name] ?? 0;
+    const old = first > 0 ? new OldRecords(db, file, one) : undefined;
     if (old && old.next < first) {
-      throw new CorruptRecord(`${file}: ${topic}/${partition}: record ${old.next} is missing, and all after it`);
+      throw new CorruptRecord(`${file}: ${name}: record ${old.next} is missing, and all after it`);
     }
     const places = new Places(placesFileOf(file, topic, partition), records.seed, first);
-    return { name: `${topic}/${partition}`, topic, partition, number, records, places, old, first };
+    return { ...one, number, records, places, old, first };
   });
   try {
     const heads = await recover(records, parts, noted);
@@ -41,7 +43,7 @@ export function allPartitions({ topics }: LogFiles): readonly Partition[] {
 }
 
 export function notedOf(files: LogFiles): Noted {
-  const heads = allPartitions(files).map(({ parts, next }) => [`${parts.topic}/${parts.partition}`, next] as const);
+  const heads = allPartitions(files).map(({ parts, next }) => [parts.name, next] as const);
   return { bytes: files.records.end, heads: Object.fromEntries(heads) };
 }
 

@@ -7,13 +7,9 @@ import { isEmpty } from '../../platform/sqlite.js';
 import { StoreUnusable } from '../../platform/store-unusable.js';
 import { CorruptRecord, type Topic } from '../event-log.js';
 import { encodeHeader, type Header, type Layout } from './frame.js';
+import { numbered } from './layout.js';
 import { OldRecords, tableName } from './old-records.js';
 import { createRecordsFile, RecordsFile } from './records-file.js';
-
-export type Partitions = Partial<Record<Topic, number>>;
-
-/** A new topic is added at the end: the numbers of partitions in `log.records` are given in this order. */
-const TOPICS: readonly Topic[] = ['audit', 'control', 'audit.dead'];
 
 /**
  * `log.db` says what the log is: its identifier, its partitions, and where `log.records` ended when that was last noted. It
@@ -37,18 +33,6 @@ export function placesFileOf(file: string, topic: Topic, partition: number): str
 /** `log.db` names `log.records` and `log.audit_0.places`. */
 function beside(file: string, ending: string): string {
   return join(dirname(file), `${basename(file, '.db')}.${ending}`);
-}
-
-export function layoutOf(partitions: Partitions): Layout {
-  if ((partitions.control ?? 1) !== 1) throw new Error('the control topic has exactly one partition');
-  return TOPICS.map((topic) => [topic, partitions[topic] ?? 1]);
-}
-
-/** Each partition by its number. */
-export function numbered(layout: Layout): readonly { readonly topic: Topic; readonly partition: number }[] {
-  return layout.flatMap(([topic, count]) =>
-    Array.from({ length: count }, (_, partition) => ({ topic: topic as Topic, partition })),
-  );
 }
 
 /** How far the log got, noted in `log.db` from time to time: whoever finds less has found a loss. */
@@ -76,11 +60,8 @@ function checksummed(file: string, value: string | undefined): string {
 }
 
 export interface Prepared {
-  readonly id: string;
   readonly noted: Noted;
   readonly records: RecordsFile;
-  /** Whether `log.db` holds records of the first format. */
-  readonly hasOld: boolean;
 }
 
 /** Opens the log, and makes it first if there is none. A log of the first format gets a `log.records` for what follows. */
@@ -93,11 +74,10 @@ export async function prepareLog(db: DatabaseSync, file: string, layout: Layout)
   const meta = readMeta(db, file);
   requireLayout(file, meta, layout);
   if (meta.format === FORMAT.first) await upgrade(db, file, meta, layout);
+  setMeta(db, 'layout', JSON.stringify(layout));
   const noted: Noted = JSON.parse(checksummed(file, readMeta(db, file).noted));
   const records = await RecordsFile.open(recordsFileOf(file));
-  if (records.header.id === meta.id) {
-    return { id: records.header.id, noted, records, hasOld: Object.keys(records.header.first).length > 0 };
-  }
+  if (records.header.id === meta.id) return { noted, records };
   await records.close();
   throw new StoreUnusable(`${records.file}: belongs to another log than ${file}: restore both from one backup`);
 }
@@ -113,8 +93,10 @@ export function readMeta(db: DatabaseSync, file: string): Meta {
   );
 }
 
+/** A log from before the last topics were added has none of them. */
 export function requireLayout(file: string, meta: Meta, layout: Layout): void {
-  if (meta.layout === JSON.stringify(layout)) return;
+  const earlier = layout.map((_, at) => JSON.stringify(layout.slice(0, at + 1)));
+  if (earlier.includes(meta.layout ?? '')) return;
   throw new StoreUnusable(`${file}: was made with the partitions ${meta.layout}, not ${JSON.stringify(layout)}`);
 }
 
@@ -132,7 +114,7 @@ export function createLog(db: DatabaseSync, { id, layout }: Header, noted: Noted
 
 /** The records stay in their tables; those to come follow in `log.records`. */
 async function upgrade(db: DatabaseSync, file: string, meta: Meta, layout: Layout): Promise<void> {
-  const heads = oldHeads(db, file, layout);
+  const heads = oldHeads(db, file, meta);
   checkOldEnds(file, meta, heads);
   const first = Object.fromEntries(Object.entries(heads).filter(([, next]) => next > 0));
   const header = { id: meta.id ?? '', layout, first };
@@ -157,10 +139,10 @@ async function createRecords(file: string, header: Header): Promise<void> {
   await createRecordsFile(records, header);
 }
 
-export function oldHeads(db: DatabaseSync, file: string, layout: Layout): Record<string, number> {
-  const heads = numbered(layout).map(({ topic, partition }) => {
-    return [`${topic}/${partition}`, new OldRecords(db, file, topic, partition).next] as const;
-  });
+export function oldHeads(db: DatabaseSync, file: string, meta: Meta): Record<string, number> {
+  const heads = numbered(JSON.parse(meta.layout ?? '[]')).map(
+    (one) => [one.name, new OldRecords(db, file, one).next] as const,
+  );
   return Object.fromEntries(heads);
 }
 

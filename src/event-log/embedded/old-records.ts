@@ -2,6 +2,7 @@ import type { DatabaseSync } from 'node:sqlite';
 import { crc32 } from 'node:zlib';
 import { sqliteFault } from '../../platform/sqlite.js';
 import { CorruptRecord, type LogRecord, type Topic } from '../event-log.js';
+import type { Numbered } from './layout.js';
 
 /** One table a partition. */
 export function tableName(topic: Topic, partition: number): string {
@@ -31,11 +32,10 @@ export class OldRecords {
   constructor(
     db: DatabaseSync,
     file: string,
-    private readonly topic: Topic,
-    private readonly partition: number,
+    private readonly of: Numbered,
   ) {
-    this.table = tableName(topic, partition);
-    this.place = `${file}: ${topic}/${partition}`;
+    this.table = tableName(of.topic, of.partition);
+    this.place = `${file}: ${of.name}`;
     const last = db.prepare(`SELECT offset, time FROM ${this.table} ORDER BY offset DESC LIMIT 1`).get();
     this.next = last ? Number(last.offset) + 1 : 0;
     this.lastTime = Number(last?.time ?? 0);
@@ -61,7 +61,8 @@ export class OldRecords {
   }
 
   private checked([offset, time, key, headers, value, crc]: Columns, expected: number): LogRecord {
-    const { topic, partition, place } = this;
+    const { place } = this;
+    const { topic, partition } = this.of;
     const row: Row = { offset, time, key, headers, value, crc };
     // Offsets are dense in this store, so a gap is a lost record.
     if (offset !== expected) throw new CorruptRecord(`${place}: record ${expected} is missing`);

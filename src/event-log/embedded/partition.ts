@@ -5,9 +5,9 @@ import {
   type LogRecord,
   type Position,
   PositionOutOfRange,
-  type Topic,
 } from '../event-log.js';
 import { expectedFrame, frameTexts, frameTime, frameValue, type Place } from './frame.js';
+import type { Numbered } from './layout.js';
 import type { OldRecords } from './old-records.js';
 import type { Places } from './places.js';
 import { RecentRecords } from './recent-records.js';
@@ -21,9 +21,7 @@ const BATCH_BYTES = 1024 * 1024;
 const GAP_BYTES = 64 * 1024;
 
 /** What a partition consists of. */
-export interface Parts {
-  readonly topic: Topic;
-  readonly partition: number;
+export interface Parts extends Numbered {
   /** Its number among all partitions, in `log.records`. */
   readonly number: number;
   readonly records: RecordsFile;
@@ -37,7 +35,8 @@ export interface Parts {
 /** One partition: the newest records in memory, the others in the file. */
 export class Partition {
   private readonly recent = new RecentRecords();
-  private lastTime: number;
+  /** The time of the last record when the log was opened. */
+  readonly openedAt: number;
   private readonly place: string;
   /** What is being written. */
   staged: LogRecord[] = [];
@@ -48,18 +47,16 @@ export class Partition {
     /** The next offset. */
     public next: number,
   ) {
-    const { topic, partition, first, old, records } = parts;
-    this.place = `${records.file}: ${topic}/${partition}`;
-    this.lastTime = old?.lastTime ?? 0;
-    if (next > first) this.lastTime = this.read(next - 1, 1).at(0)?.time ?? 0;
+    const { name, first, old, records } = parts;
+    this.place = `${records.file}: ${name}`;
+    const [last] = next > first ? this.read(next - 1, 1) : [];
+    this.openedAt = last?.time ?? old?.lastTime ?? 0;
   }
 
   /** The record follows the others that are staged. */
-  stage({ key, headers, value, searched }: LogEntry, now: number): Position {
+  stage({ key, headers, value, searched }: LogEntry, time: number): Position {
     const { topic, partition } = this.parts;
     const offset = this.next + this.staged.length;
-    // Time never goes backward within a partition, whatever the system's clock does.
-    const time = Math.max(now, this.lastTime);
     const record = { topic, partition, offset, time, key, headers, value };
     this.staged.push(searched ? { ...record, searched } : record);
     return { partition, offset };
@@ -75,10 +72,7 @@ export class Partition {
 
   /** The staged records are durable. */
   accept(): void {
-    for (const record of this.staged) {
-      this.recent.add(record);
-      this.lastTime = record.time;
-    }
+    for (const record of this.staged) this.recent.add(record);
     this.next += this.staged.length;
     this.staged = [];
   }

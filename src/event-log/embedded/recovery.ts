@@ -61,9 +61,10 @@ function hasPlaces(records: RecordsFile, { name, first, places }: Counted, numbe
   return frame?.partition === number && frame.offset === next - 1;
 }
 
-function enter(
-  records: RecordsFile,
-  partitions: readonly Counted[],
+/** Checks that the records of the commit follow the heads, enters where they are, and moves the heads. */
+export function enter(
+  records: Pick<RecordsFile, 'file'>,
+  partitions: readonly (Pick<Counted, 'name'> & { readonly places: Pick<Places, 'write'> | undefined })[],
   heads: number[],
   commit: readonly Scanned[],
 ): void {
@@ -77,7 +78,7 @@ function enter(
   }
   for (const [number, of] of found) {
     const head = heads[number] ?? 0;
-    partitions[number]?.places.write(
+    partitions[number]?.places?.write(
       head,
       of.map(({ place }) => place),
     );
@@ -86,8 +87,8 @@ function enter(
 }
 
 /** Offsets are dense in this store, so a gap is a lost record. */
-export function requireNext(
-  records: RecordsFile,
+function requireNext(
+  records: Pick<RecordsFile, 'file'>,
   partition: Pick<Counted, 'name'> | undefined,
   next: number,
   offset: Frame['offset'],

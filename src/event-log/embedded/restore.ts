@@ -17,23 +17,25 @@ import {
   truncateSync,
 } from 'node:fs';
 import { dirname, join } from 'node:path';
+import type { DatabaseSync } from 'node:sqlite';
 import { makeFolder } from '../../platform/private-folder.js';
-import { isEmpty, openExclusive, syncFolder } from '../../platform/sqlite.js';
+import { isEmpty, openExclusive, setAside, syncFolder } from '../../platform/sqlite.js';
 import { StoreUnusable } from '../../platform/store-unusable.js';
-import type { Snapshot } from '../event-log.js';
+import { BACKUP_FILE, type Snapshot } from '../event-log.js';
 import { verifyBackup } from './backup.js';
 import {
   checkOldEnds,
   createLog,
   FORMAT,
-  layoutOf,
-  numbered,
   oldHeads,
+  placesFileOf,
   readMeta,
   recordsFileOf,
   requireLayout,
 } from './format.js';
+import { layoutOf, numbered } from './layout.js';
 import { OldRecords } from './old-records.js';
+import { Places } from './places.js';
 
 export interface Restoring {
   /** The backup; it is read only. */
@@ -53,7 +55,6 @@ export interface Restored extends Snapshot {
 
 const UNFINISHED = /^log\.restoring-/;
 const MOVED_ASIDE = /^log\.before-restore-/;
-const SIDE_FILES = ['', '-wal', '-shm', '-journal'];
 
 /**
  * Restores a backup into a data folder after checking every record in it. Whenever this ends, the folder has either the old
@@ -65,9 +66,10 @@ export async function restoreLog({ from, dataDir, sha256, force }: Restoring): P
   if (!existsSync(from)) throw new StoreUnusable(`${from}: does not exist`);
   if (isThere) {
     if (!force) throw new StoreUnusable(`${file}: already exists; --force moves it aside`);
-    refuseInUse(file);
   }
   makeFolder(dataDir);
+  // Held until the log is moved aside: a service that started meanwhile would remove what this restore has not finished.
+  const held = existsSync(file) ? heldUnlessDamaged(file) : undefined;
   const unfinished = mkdtempSync(join(dataDir, 'log.restoring-'));
   try {
     const isOld = isSqlite(from);
@@ -79,10 +81,11 @@ export async function restoreLog({ from, dataDir, sha256, force }: Restoring): P
     }
     const snapshot = isOld ? verifyOld(copy) : await prepareRestored(copy);
     syncFile(copy);
+    held?.close();
     const movedTo = isThere ? moveAside(dataDir) : undefined;
     removePlaces(dataDir);
     // It was derived from a log that may have another history.
-    moveTo(join(dataDir, 'read-model.db'), join(dataDir, 'read-model.db.replaced'));
+    setAside(join(dataDir, 'read-model.db'));
     // The records first: without `log.db` a start refuses them.
     for (const name of readdirSync(unfinished).sort().reverse())
       renameSync(join(unfinished, name), join(dataDir, name));
@@ -90,6 +93,7 @@ export async function restoreLog({ from, dataDir, sha256, force }: Restoring): P
     removeUnfinished(dataDir);
     return { ...snapshot, file, ...(movedTo !== undefined && { movedTo }) };
   } finally {
+    if (held?.isOpen) held.close();
     rmSync(unfinished, { recursive: true, force: true });
   }
 }
@@ -104,10 +108,10 @@ export function refuseUnfinished(file: string): void {
   );
 }
 
-/** Removes what restores that were killed left beside a log that is whole. */
+/** Removes what restores and backups that were killed left beside a log that is whole. */
 export function removeUnfinished(dataDir: string): void {
   for (const name of readdirSync(dataDir)) {
-    if (UNFINISHED.test(name)) rmSync(join(dataDir, name), { recursive: true, force: true });
+    if (UNFINISHED.test(name) || name === BACKUP_FILE) rmSync(join(dataDir, name), { recursive: true, force: true });
   }
 }
 
@@ -124,13 +128,16 @@ function isSqlite(file: string): boolean {
   }
 }
 
-/** Makes the backup a `log.records` with its `log.db`. */
+/** Makes the backup a `log.records` with its `log.db` and its places. */
 async function prepareRestored(copy: string): Promise<Snapshot> {
   if (statSync(copy).size === 0) throw new StoreUnusable(`${copy}: holds no log`);
-  const { header, noted } = await verifyBackup(copy);
-  truncateSync(copy, noted.bytes);
   const file = join(dirname(copy), 'log.db');
-  const db = openExclusive(file, FORMAT.application, 'FULL');
+  const { header, noted } = await verifyBackup(
+    copy,
+    ({ topic, partition }, seed) => new Places(placesFileOf(file, topic, partition), seed, 0),
+  );
+  truncateSync(copy, noted.bytes);
+  const db = openExclusive(file, FORMAT.application);
   try {
     createLog(db, header, noted);
   } finally {
@@ -141,7 +148,7 @@ async function prepareRestored(copy: string): Promise<Snapshot> {
 
 /** Checks the checksum and position of every record of a log of the first format. */
 function verifyOld(file: string): Snapshot {
-  const db = openExclusive(file, FORMAT.application, 'FULL');
+  const db = openExclusive(file, FORMAT.application);
   try {
     if (isEmpty(db)) throw new StoreUnusable(`${file}: holds no log`);
     if (db.prepare('PRAGMA quick_check(1)').get()?.quick_check !== 'ok') throw new StoreUnusable(`${file}: is damaged`);
@@ -149,10 +156,10 @@ function verifyOld(file: string): Snapshot {
     if (meta.format !== FORMAT.first) throw new StoreUnusable(`${file}: is not a backup: it has no records`);
     const layout = layoutOf({});
     requireLayout(file, meta, layout);
-    const heads = oldHeads(db, file, layout);
+    const heads = oldHeads(db, file, meta);
     checkOldEnds(file, meta, heads);
-    for (const { topic, partition } of numbered(layout)) {
-      for (const _ of new OldRecords(db, file, topic, partition).from(0));
+    for (const partition of numbered(layout).filter(({ name }) => name in heads)) {
+      for (const _ of new OldRecords(db, file, partition).from(0));
     }
     return { log: meta.id ?? '', heads };
   } finally {
@@ -160,12 +167,13 @@ function verifyOld(file: string): Snapshot {
   }
 }
 
-/** A log that cannot be opened may be replaced, one that another process uses may not. */
-function refuseInUse(file: string): void {
+/** The log with its lock. One that cannot be opened may be replaced, one that another process uses may not. */
+function heldUnlessDamaged(file: string): DatabaseSync | undefined {
   try {
-    openExclusive(file, FORMAT.application, 'FULL').close();
+    return openExclusive(file, FORMAT.application);
   } catch (error) {
     if (error instanceof StoreUnusable && error.message.includes('another process uses it')) throw error;
+    return undefined;
   }
 }
 
@@ -181,13 +189,6 @@ function moveAside(dataDir: string): string {
 /** Those of another log would be witnesses against the restored one. */
 function removePlaces(dataDir: string): void {
   for (const name of readdirSync(dataDir)) if (/^log\..*\.places$/.test(name)) rmSync(join(dataDir, name));
-}
-
-function moveTo(file: string, to: string): void {
-  for (const suffix of SIDE_FILES) {
-    rmSync(to + suffix, { force: true });
-    if (existsSync(file + suffix)) renameSync(file + suffix, to + suffix);
-  }
 }
 
 async function sha256Of(file: string): Promise<string> {

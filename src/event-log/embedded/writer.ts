@@ -10,12 +10,14 @@ import type { RecordsFile } from './records-file.js';
 /** More would hold the event loop for longer than 10 ms. */
 const COMMITTED_AT_ONCE = { entries: 2_000, bytes: 2 * 1024 * 1024 };
 
-/** A start reads what was committed since the end was last noted: so much in about 10 ms. */
-const NOTED_BYTES = 8 * 1024 * 1024;
+/** The end is noted so long after a commit: a start reads what was committed since, and finds out if less is there. */
+const NOTED_MS = 1_000;
 
 export interface Writing {
   readonly records: RecordsFile;
   readonly clock: Clock;
+  /** The latest time of a record when the log was opened. */
+  readonly openedAt: number;
   readonly bounds: QueueBounds;
   partitionFor(entry: LogEntry): Partition;
   /** A commit is durable, or has failed. */
@@ -33,13 +35,17 @@ export class LogWriter {
   /** Reused by every commit that fits. */
   private readonly scratch = Buffer.allocUnsafeSlow(2 * COMMITTED_AT_ONCE.bytes);
   private committing: Promise<void> | undefined;
-  private noted: number;
+  private timer: NodeJS.Timeout | undefined;
+  private noting: Promise<void> = Promise.resolve();
   /** The partitions of the last commit that was written, or was to be. */
   private written: ReadonlySet<Partition> = new Set();
 
+  /** Of the last commit. Time never goes backward, in no partition, whatever the system's clock does: a cut says up to when it is complete. */
+  private lastTime: number;
+
   constructor(private readonly writing: Writing) {
+    this.lastTime = writing.openedAt;
     this.queue = new AppendQueue(writing.bounds);
-    this.noted = writing.records.end;
   }
 
   get pending(): { readonly entries: number; readonly bytes: number } {
@@ -57,6 +63,8 @@ export class LogWriter {
   /** Settles every append. */
   async settled(): Promise<void> {
     await this.committing;
+    clearTimeout(this.timer);
+    await this.noting;
     if (this.writing.records.isUnclean) await this.undo();
   }
 
@@ -72,7 +80,7 @@ export class LogWriter {
       }
       for (const queued of appends) this.queue.release(queued);
       this.writing.committed();
-      await this.noteSometimes();
+      this.noteSoon();
     }
     this.committing = undefined;
   }
@@ -81,7 +89,8 @@ export class LogWriter {
   private async commit(appends: readonly Queued[]): Promise<Position[][]> {
     await this.undoFailed();
     const { clock, partitionFor } = this.writing;
-    const now = clock.now();
+    const now = Math.max(clock.now(), this.lastTime);
+    this.lastTime = now;
     const touched = new Set<Partition>();
     const stage = (entry: LogEntry) => {
       const partition = partitionFor(entry);
@@ -140,11 +149,11 @@ export class LogWriter {
     await this.writing.records.undo();
   }
 
-  private async noteSometimes(): Promise<void> {
-    const { end } = this.writing.records;
-    if (end - this.noted < NOTED_BYTES) return;
-    this.noted = end;
-    // An older note is still true; the next append reports what is wrong with the disk.
-    await this.writing.note().catch(() => undefined);
+  private noteSoon(): void {
+    this.timer ??= setTimeout(() => {
+      this.timer = undefined;
+      // An older note is still true; the next append reports what is wrong with the disk.
+      this.noting = this.noting.then(() => this.writing.note()).catch(() => undefined);
+    }, NOTED_MS).unref();
   }
 }

@@ -8,7 +8,7 @@ import type { Produced } from './requests.js';
 /** An append, and what became of its entries so far. */
 export class Shipment {
   /** When it was appended, in milliseconds. */
-  readonly since = Date.now();
+  readonly since = performance.now();
   private readonly positions: Position[] = [];
   /** How many entries are not settled. */
   private open: number;

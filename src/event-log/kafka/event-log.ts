@@ -1,5 +1,5 @@
 import { setTimeout as delay } from 'node:timers/promises';
-import type { Batch, Consumer, EventLog, LogEntry, Offsets, Position, Topic } from '../event-log.js';
+import type { Batch, Consumer, EventLog, Forgetting, LogEntry, Offsets, Position, Topic } from '../event-log.js';
 import { KafkaClient } from './client.js';
 import { openFailure, unavailable } from './faults.js';
 import { type FeedOptions, TopicFeed } from './feed.js';
@@ -16,6 +16,9 @@ const OPEN_MS = 5_000;
 const HEAD_MS = 2_000;
 const HEAD_AGAIN_MS = 50;
 
+/** How often it looks for more partitions. */
+const LOOK_MS = 1_000;
+
 /** How long `close` waits for consumers. */
 const CLOSE_MS = 3_000;
 
@@ -29,11 +32,13 @@ const CLOSE_MS = 3_000;
  * Damage on a broker's disk is found by the CRC of its batch, so `CorruptRecord` is thrown for the whole batch: none of
  * the records that were appended together with the damaged one is returned.
  */
-export class KafkaEventLog implements EventLog {
+export class KafkaEventLog implements EventLog, Forgetting {
   readonly id: string;
   private readonly producer: KafkaProducer;
-  /** For `head`. */
+  /** For `head` and `watch`. */
   private queries: Promise<KafkaLink> | undefined;
+  /** Aborts when `audit` has more partitions; then there is another. */
+  private growth = new AbortController();
   private readonly closing = new AbortController();
   private readonly running = new Set<Promise<unknown>>();
 
@@ -56,6 +61,7 @@ export class KafkaEventLog implements EventLog {
   ) {
     this.id = `${topics.control.id}-${topics.audit.id}`;
     this.producer = new KafkaProducer(settings, topics, this.connectTo(...Object.values(topics)));
+    void this.track(this.watch());
   }
 
   private connectTo(...topics: KafkaTopic[]): Connect {
@@ -71,20 +77,22 @@ export class KafkaEventLog implements EventLog {
   }
 
   async *read(topic: Topic, from: Offsets, signal: AbortSignal): AsyncGenerator<Batch> {
-    const stop = new AbortController();
-    const end = AbortSignal.any([signal, this.closing.signal, stop.signal]);
-    if (end.aborted) return;
-    const feed = new TopicFeed(this.feedOptions(topic), this.partitionsOf(topic), from);
-    const fed = this.track(feed.run(end));
-    try {
-      for (;;) {
-        const batch = await feed.take(end);
-        if (!batch) return;
-        yield batch;
+    const next: Record<number, number> = { ...from };
+    const end = AbortSignal.any([signal, this.closing.signal]);
+    while (!end.aborted) {
+      const stop = new AbortController();
+      const until = AbortSignal.any([end, stop.signal, this.growthOf(topic)]);
+      const feed = new TopicFeed(this.feedOptions(topic), this.partitionsOf(topic), next);
+      const fed = this.track(feed.run(until));
+      try {
+        for (let batch = await feed.take(until); batch; batch = await feed.take(until)) {
+          next[batch.partition] = batch.next;
+          yield batch;
+        }
+      } finally {
+        stop.abort();
+        await fed;
       }
-    } finally {
-      stop.abort();
-      await fed;
     }
   }
 
@@ -95,36 +103,103 @@ export class KafkaEventLog implements EventLog {
 
   private feedOptions(topic: Topic): FeedOptions {
     const kafka = this.topics[topic];
-    return { topic, kafka, connect: this.connectTo(kafka), logger: this.settings.logger };
+    const grown = () => this.growthOf(topic);
+    const beginsLate = this.beginsLate(topic);
+    const { feedBytes, logger } = this.settings;
+    return { topic, kafka, connect: this.connectTo(kafka), grown, beginsLate, feedBytes, logger };
   }
 
   private partitionsOf(topic: Topic): number[] {
     return Array.from({ length: this.topics[topic].partitions }, (_, partition) => partition);
   }
 
+  private growthOf(topic: Topic): AbortSignal {
+    return topic === 'audit' ? this.growth.signal : this.closing.signal;
+  }
+
+  /** Looks now and then whether an operator has added partitions, and has all who read them begin anew. Never rejects. */
+  private async watch(): Promise<void> {
+    const { audit } = this.topics;
+    const { signal } = this.closing;
+    while (!signal.aborted) {
+      await delay(LOOK_MS, undefined, { signal, ref: false }).catch(() => undefined);
+      const topics = await this.query(signal, (link) => link.describe([audit.name])).catch(() => undefined);
+      const { partitions = 0 } = topics?.get(audit.name) ?? {};
+      if (partitions <= audit.partitions) continue;
+      this.settings.logger.info({ topic: audit.name, partitions, before: audit.partitions }, 'partitions were added');
+      audit.partitions = partitions;
+      this.drop(this.queries);
+      const before = this.growth;
+      this.growth = new AbortController();
+      before.abort();
+    }
+  }
+
+  head(topic: Topic): Promise<Offsets> {
+    return this.offsets(topic, 'head');
+  }
+
+  async beginning(topic: Topic): Promise<Offsets> {
+    return this.beginsLate(topic) ? this.offsets(topic, 'oldest') : {};
+  }
+
+  private beginsLate(topic: Topic): boolean {
+    return topic === 'audit' && this.settings.deleteExpired;
+  }
+
+  async deleteBefore(ends: Offsets): Promise<void> {
+    const { name } = this.topics.audit;
+    const client = new KafkaClient(this.settings);
+    const admin = client.kafka.admin();
+    try {
+      await client.connect(() => admin.connect());
+      // Only this makes kafkajs look at the topic, without which it cannot delete from it.
+      await admin.fetchTopicOffsets(name);
+      const partitions = Object.entries(ends).map(([partition, end]) => ({
+        partition: Number(partition),
+        offset: String(end),
+      }));
+      await admin.deleteTopicRecords({ topic: name, partitions });
+    } catch (error) {
+      throw unavailable(error);
+    } finally {
+      client.close();
+    }
+  }
+
   /** Retries for about two seconds, then rejects with `log_unavailable`. */
-  async head(topic: Topic): Promise<Offsets> {
+  private async offsets(topic: Topic, which: 'oldest' | 'head'): Promise<Offsets> {
     const deadline = AbortSignal.timeout(HEAD_MS);
     const end = AbortSignal.any([deadline, this.closing.signal]);
+    const { name } = this.topics[topic];
     for (;;) {
-      const link = this.queries ?? this.connectTo(...Object.values(this.topics))(end);
-      this.queries = link;
-      const drop = () => {
-        if (this.queries === link) this.queries = undefined;
-        link.then((opened) => opened.close()).catch(() => undefined);
-      };
-      end.addEventListener('abort', drop);
       try {
-        const heads = await (await link).offsets(this.topics[topic].name, this.partitionsOf(topic), 'head');
-        return Object.fromEntries(heads);
+        return Object.fromEntries(await this.query(end, (link) => link.offsets(name, this.partitionsOf(topic), which)));
       } catch (error) {
-        drop();
         if (end.aborted) throw unavailable(error);
         await delay(HEAD_AGAIN_MS);
-      } finally {
-        end.removeEventListener('abort', drop);
       }
     }
+  }
+
+  private async query<Result>(end: AbortSignal, ask: (link: KafkaLink) => Promise<Result>): Promise<Result> {
+    this.queries ??= this.connectTo(...Object.values(this.topics))(end);
+    const link = this.queries;
+    const drop = () => this.drop(link);
+    end.addEventListener('abort', drop);
+    try {
+      return await ask(await link);
+    } catch (error) {
+      drop();
+      throw error;
+    } finally {
+      end.removeEventListener('abort', drop);
+    }
+  }
+
+  private drop(link: Promise<KafkaLink> | undefined): void {
+    if (this.queries === link) this.queries = undefined;
+    link?.then((opened) => opened.close()).catch(() => undefined);
   }
 
   private track<Result>(running: Promise<Result>): Promise<Result> {
@@ -139,7 +214,7 @@ export class KafkaEventLog implements EventLog {
     this.closing.abort();
     const ended = Promise.allSettled(this.running);
     await this.producer.close();
-    void this.queries?.then((link) => link.close()).catch(() => undefined);
+    this.drop(this.queries);
     await Promise.race([ended, delay(CLOSE_MS, undefined, { ref: false })]);
   }
 }
@@ -155,7 +230,10 @@ async function openTopics(settings: Settings): Promise<KafkaTopics> {
     const topics = await prepareTopics(admin, settings);
     const link = await KafkaLink.open(settings, Object.values(topics), AbortSignal.timeout(OPEN_MS));
     link.close();
-    const entries = Object.entries(topics).map(([topic, one]) => [topic, { ...one, id: link.ids.get(one.name) }]);
+    const entries = Object.entries(topics).map(([topic, one]) => [
+      topic,
+      { ...one, id: link.topics.get(one.name)?.id },
+    ]);
     return Object.fromEntries(entries);
   } finally {
     clearTimeout(late);

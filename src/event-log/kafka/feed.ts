@@ -11,6 +11,12 @@ export interface FeedOptions {
   readonly topic: Topic;
   readonly kafka: KafkaTopic;
   readonly connect: Connect;
+  /** Aborts when the topic has more partitions; then it returns another. */
+  readonly grown: () => AbortSignal;
+  /** Whether records at the beginning may have been deleted because they expired: reading goes on behind them. */
+  readonly beginsLate: boolean;
+  /** All that it holds: the more partitions, the less of each. */
+  readonly feedBytes: number;
   readonly logger: Logger;
 }
 
@@ -22,9 +28,7 @@ const WAIT_MS = 500;
 /** The same while batches of other partitions are in hand: they may be asked for at any moment. */
 const BUSY_WAIT_MS = 20;
 
-/** Of one partition, and of all that a feed holds: the more partitions, the less of each. */
 const PARTITION_BYTES = { least: 64 * 1024, most: 1024 * 1024 };
-const FEED_BYTES = 48 * 1024 * 1024;
 const FETCH_BYTES = 2 * 1024 * 1024;
 /** Most fetches hold fewer, and are one batch. */
 const BATCH_RECORDS = 1_000;
@@ -34,6 +38,8 @@ interface Slot {
   readonly partition: number;
   next: number;
   batches: Batch[];
+  /** Of the batches. */
+  bytes: number;
   fault?: CorruptRecord;
 }
 
@@ -56,7 +62,7 @@ export class TopicFeed {
     partitions: readonly number[],
     from: Offsets,
   ) {
-    this.slots = partitions.map((partition) => ({ partition, next: from[partition] ?? 0, batches: [] }));
+    this.slots = partitions.map((partition) => ({ partition, next: from[partition] ?? 0, batches: [], bytes: 0 }));
   }
 
   /**
@@ -100,24 +106,33 @@ export class TopicFeed {
 
   /** With each connection, because both ends of a log may be cut meanwhile. */
   private async checkBounds(link: KafkaLink): Promise<void> {
-    const { name } = this.options.kafka;
+    const { beginsLate, kafka } = this.options;
+    const { name } = kafka;
     const partitions = this.slots.map(({ partition }) => partition);
     const [oldest, heads] = await Promise.all([
       link.offsets(name, partitions, 'oldest'),
       link.offsets(name, partitions, 'head'),
     ]);
-    for (const { partition, next } of this.slots) {
+    for (const slot of this.slots) {
+      const { partition } = slot;
       const [least = 0, most = 0] = [oldest.get(partition), heads.get(partition)];
+      if (beginsLate) slot.next = Math.max(slot.next, least);
+      const { next } = slot;
       if (next >= least && next <= most) continue;
       throw new PositionOutOfRange(
-        `${name}/${partition} has records from ${least} to ${most}; cannot read from ${next}`,
+        `${name}/${partition} has records from ${least} to ${most}; cannot read from ${next}${next < least ? this.remedy : ''}`,
       );
     }
   }
 
+  private get remedy(): string {
+    if (this.options.topic !== 'audit') return '';
+    return '. If the service deleted expired records, set CONTROL_KAFKA_DELETE_EXPIRED=true again; otherwise restore them';
+  }
+
   private async fetchFrom(link: KafkaLink, leader: string, slots: readonly Slot[], signal: AbortSignal): Promise<void> {
     while (!signal.aborted && !this.ended) {
-      const wanted = slots.filter(({ batches, fault }) => batches.length === 0 && !fault);
+      const wanted = this.isFull ? [] : slots.filter(({ batches, fault }) => batches.length === 0 && !fault);
       if (wanted.length === 0) {
         await this.change.promise;
         continue;
@@ -132,11 +147,16 @@ export class TopicFeed {
     }
   }
 
+  /** A broker returns at least one batch, however small the share of its partition is. */
+  private get isFull(): boolean {
+    return this.slots.reduce((sum, { bytes }) => sum + bytes, 0) >= this.options.feedBytes;
+  }
+
   private fetchOf(wanted: readonly Slot[], waitMs: number): Fetch {
     // The broker fills its response in the order of the request: each partition is the first one in turn.
     this.turn = (this.turn + 1) % wanted.length;
     const partitions = [...wanted.slice(this.turn), ...wanted.slice(0, this.turn)];
-    const share = Math.max(PARTITION_BYTES.least, Math.floor(FEED_BYTES / this.slots.length));
+    const share = Math.max(PARTITION_BYTES.least, Math.floor(this.options.feedBytes / this.slots.length));
     const partitionBytes = Math.min(PARTITION_BYTES.most, share);
     return { topic: this.options.kafka.name, partitions, waitMs, partitionBytes, maxBytes: FETCH_BYTES };
   }
@@ -153,6 +173,7 @@ export class TopicFeed {
       const after = records[start + BATCH_RECORDS];
       slot.batches.push({ partition, records: part, next: after ? after.offset : next });
     }
+    if (records.length > 0) slot.bytes = bytes.length;
     slot.next = next;
     if (fault) slot.fault = fault;
     if (records.length > 0 || fault) this.wake();
@@ -168,6 +189,7 @@ export class TopicFeed {
       const slot = slots.find(({ batches }) => batches.length > 0);
       const batch = slot?.batches.shift();
       if (slot && batch) {
+        if (slot.batches.length === 0) slot.bytes = 0;
         // The others are served before it next time.
         this.slots.push(...this.slots.splice(this.slots.indexOf(slot), 1));
         this.wake();

@@ -72,9 +72,10 @@ export class GroupConsumer {
     if (this.failure) throw this.failure.error;
   }
 
-  /** Resolves at the end; rejects when the membership is lost. */
+  /** Resolves at the end, or to join anew for more partitions; rejects when the membership is lost. */
   private async member(end: AbortSignal): Promise<void> {
     const { kafka, logger, topic } = this.options;
+    const grown = this.options.grown();
     const client = new KafkaClient(this.settings);
     const member = client.kafka.consumer({
       groupId: this.group,
@@ -110,6 +111,7 @@ export class GroupConsumer {
     member.on(member.events.CRASH, ({ payload }) => reject(payload.error));
     const ended = () => resolve();
     end.addEventListener('abort', ended);
+    grown.addEventListener('abort', ended);
     try {
       const started = client
         .connect(() => member.connect())
@@ -120,6 +122,7 @@ export class GroupConsumer {
       await Promise.race([over, started.then(() => over)]);
     } finally {
       end.removeEventListener('abort', ended);
+      grown.removeEventListener('abort', ended);
       release();
       await Promise.race([Promise.all(this.inHand.values()), delay(RELEASE_MS, undefined, { ref: false })]);
       await Promise.race([member.disconnect().catch(() => undefined), delay(LEAVE_MS, undefined, { ref: false })]);

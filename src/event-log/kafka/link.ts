@@ -7,7 +7,7 @@ import type { Settings } from './options.js';
 import {
   decodeFetch,
   decodeProduced,
-  decodeTopicIds,
+  decodeTopics,
   type Fetch,
   type Fetched,
   fetchRequest,
@@ -16,7 +16,8 @@ import {
   type Produced,
   produceRequest,
   type Request,
-  topicIdsRequest,
+  type TopicFacts,
+  topicsRequest,
 } from './requests.js';
 
 /** What kafkajs's `Broker` has beyond its public type. ADR 6 says which faults it prevents. */
@@ -60,9 +61,10 @@ export class KafkaLink {
       const names = topics.map(({ name }) => name);
       await cluster.addMultipleTargetTopics(names);
       const link = new KafkaLink(client, cluster);
-      await link.readIds(names);
+      await link.checkVersion();
+      link.topics = await link.describe(names);
       for (const { name, id } of topics) {
-        if (id === undefined || link.ids.get(name) === id) continue;
+        if (id === undefined || link.topics.get(name)?.id === id) continue;
         throw new PositionOutOfRange(`${name} was deleted and made again since this process started`);
       }
       return link;
@@ -74,19 +76,31 @@ export class KafkaLink {
     }
   }
 
-  /** The id of each topic by its name. */
-  ids: ReadonlyMap<string, string> = new Map();
+  /** By their names, as they were when the link was opened. */
+  topics: ReadonlyMap<string, TopicFacts> = new Map();
 
   private constructor(
     private readonly client: KafkaClient,
     private readonly cluster: Cluster,
   ) {}
 
-  private async readIds(names: readonly string[]): Promise<void> {
-    const [node = ''] = this.cluster.getNodeIds();
-    const { versions } = (await this.cluster.findBroker({ nodeId: String(node) })) as InnerBroker;
+  /** How many partitions the topic had when the link was opened. */
+  partitionsOf(topic: string): number {
+    return this.topics.get(topic)?.partitions ?? 0;
+  }
+
+  private async checkVersion(): Promise<void> {
+    const { versions } = (await this.cluster.findBroker({ nodeId: this.anyNode })) as InnerBroker;
     if (!knowsTopicIds(versions)) throw new StoreUnusable('the brokers are older than Kafka 2.8; upgrade them');
-    this.ids = await this.exchange(String(node), topicIdsRequest(names), decodeTopicIds);
+  }
+
+  /** The topics as they are now. */
+  describe(names: readonly string[]): Promise<ReadonlyMap<string, TopicFacts>> {
+    return this.exchange(this.anyNode, topicsRequest(names), decodeTopics);
+  }
+
+  private get anyNode(): string {
+    return String(this.cluster.getNodeIds()[0] ?? '');
   }
 
   /** The node that led a partition when the link was opened. */

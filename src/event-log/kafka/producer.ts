@@ -69,10 +69,10 @@ export class KafkaProducer {
   private flush(): void {
     clearTimeout(this.timer);
     this.timer = undefined;
-    const ready = Date.now() + this.settings.lingerMs;
+    const ready = performance.now() + this.settings.lingerMs;
     this.flushing = this.deliver(this.compose()).then(() => {
       this.flushing = undefined;
-      if (this.queue.pending.entries > 0) this.schedule(ready - Date.now());
+      if (this.queue.pending.entries > 0) this.schedule(ready - performance.now());
     });
   }
 
@@ -88,8 +88,9 @@ export class KafkaProducer {
         parcel.shipment.failed(false, undefined);
         continue;
       }
-      const { name, partitions } = this.topics[parcel.entry.topic];
-      const partition = partitions === 1 ? 0 : partitionOf(parcel.entry.key, partitions);
+      const { topic, key, among } = parcel.entry;
+      const { name, partitions } = this.topics[topic];
+      const partition = partitionOf(key, among ?? partitions);
       const batch = batches.get(`${name}/${partition}`) ?? new PartitionBatch(name, partition);
       const size = wireSize(parcel.entry);
       if (batch.bytes > 0 && batch.bytes + size > maxRecordBytes) break;
@@ -109,7 +110,7 @@ export class KafkaProducer {
     if (batches.length === 0) return;
     const { deliveryMs, logger } = this.settings;
     const oldest = Math.min(...batches.map(({ parcels: [first] }) => first?.shipment.since ?? 0));
-    const deadline = Math.max(oldest + deliveryMs, Date.now() + LEAST_DELIVERY_MS);
+    const deadline = Math.max(oldest + deliveryMs, performance.now() + LEAST_DELIVERY_MS);
     let open = batches;
     for (let wait = RETRY_MS.first; ; wait = Math.min(wait * 2, RETRY_MS.most)) {
       await this.attempt(open, deadline);
@@ -118,7 +119,7 @@ export class KafkaProducer {
       if (open.length === 0) return;
       this.drop();
       const facts = { reason: open[0]?.cause?.message, batches: open.length };
-      if (this.abandon.signal.aborted || Date.now() + wait >= deadline) {
+      if (this.abandon.signal.aborted || performance.now() + wait >= deadline) {
         logger.error(facts, 'Kafka did not take appends in time');
         break;
       }
@@ -135,10 +136,12 @@ export class KafkaProducer {
       late.abort();
       this.drop();
     };
-    const timer = setTimeout(stop, deadline - Date.now());
+    const timer = setTimeout(stop, deadline - performance.now());
     this.abandon.signal.addEventListener('abort', stop);
     try {
       this.abandon.signal.throwIfAborted();
+      const { name, partitions } = this.topics.audit;
+      if (this.link && this.link.partitionsOf(name) < partitions) this.drop();
       this.link ??= await this.connect(late.signal);
       await sendBatches(this.link, batches, this.settings.requestMs);
     } catch (error) {

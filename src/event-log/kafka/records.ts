@@ -1,3 +1,4 @@
+import { gunzipSync, zstdDecompressSync } from 'node:zlib';
 import { CorruptRecord, type LogEntry, type LogRecord, type Topic } from '../event-log.js';
 import { Bytes, type Writer } from './bytes.js';
 
@@ -10,25 +11,26 @@ export interface Decoded {
 }
 
 export const BATCH_HEADER = 61;
-/** Far more than any batch has: a length beyond it is damage, not a batch that the response had no room for. */
+/** Far more than any batch has, decompressed too: a length beyond it is damage, not a batch that the response had no room for. */
 const LONGEST = 16 * 1024 * 1024;
 /** Where the checksum is, and where the bytes begin that it covers. */
 const CRC_AT = 17;
 const CRC_STARTS_AT = 21;
-const COMPRESSED = 0x07;
+const CODEC = 0x07;
 const LOG_APPEND_TIME = 0x08;
 const CONTROL = 0x20;
 
 /**
  * The records from offset `from` on. Kafka stores and serves whole batches, so a batch may begin before `from`, and the
  * last one may be cut off. Every batch is checked against its CRC and must follow the one before: neither the broker, when
- * it reads a batch from its disk, nor kafkajs does that.
+ * it reads a batch from its disk, nor kafkajs does that. A batch that is whole and cannot be decoded is one record.
  */
 export function decodeRecords(topic: Topic, partition: number, from: number, buffer: Buffer): Decoded {
   const records: LogRecord[] = [];
   let next = from;
   let at = 0;
-  while (buffer.length - at >= BATCH_HEADER) {
+  let expanded = 0;
+  while (buffer.length - at >= BATCH_HEADER && expanded < LONGEST) {
     const size = 12 + buffer.readInt32BE(at + 8);
     if (size > buffer.length - at && size <= LONGEST) break;
     const batch = buffer.subarray(at, at + Math.max(0, size));
@@ -38,7 +40,9 @@ export function decodeRecords(topic: Topic, partition: number, from: number, buf
       if (crc32c(batch, CRC_STARTS_AT) !== batch.readUInt32BE(CRC_AT)) throw new RangeError('its checksum is another');
       // A topic that is neither compacted nor cut in its middle has no gaps.
       if (base > next) throw new RangeError(`the records from ${next} on are missing`);
-      for (const record of recordsOf(topic, partition, base, batch)) if (record.offset >= from) records.push(record);
+      const whole = decodeBatch(topic, partition, base, batch);
+      expanded += whole.expanded;
+      for (const record of whole.records) if (record.offset >= from) records.push(record);
     } catch (error) {
       const reason = (error as Error).message;
       const fault = new CorruptRecord(`${topic}/${partition}: the batch at ${next}: ${reason}`, { cause: error });
@@ -50,17 +54,58 @@ export function decodeRecords(topic: Topic, partition: number, from: number, buf
   return { records, next };
 }
 
-function* recordsOf(topic: Topic, partition: number, base: number, batch: Buffer): Generator<LogRecord> {
+interface DecodedBatch {
+  readonly records: readonly LogRecord[];
+  /** The size of what was compressed. */
+  readonly expanded: number;
+}
+
+function decodeBatch(topic: Topic, partition: number, base: number, batch: Buffer): DecodedBatch {
   const attributes = batch.readInt16BE(CRC_STARTS_AT);
-  if (attributes & CONTROL) return;
-  // The topics are checked not to compress, and this service does not.
-  if (attributes & COMPRESSED) throw new RangeError('the batch is compressed');
-  const first = new Bytes(batch, 27).int64();
+  if (attributes & CONTROL) return { records: [], expanded: 0 };
   const appended = attributes & LOG_APPEND_TIME ? new Bytes(batch, 35).int64() : undefined;
+  try {
+    const content = decompressed(attributes & CODEC, batch.subarray(BATCH_HEADER));
+    const expanded = attributes & CODEC ? content.length : 0;
+    return { records: [...recordsOf({ topic, partition }, base, appended, batch, content)], expanded };
+  } catch (error) {
+    const count = batch.readInt32BE(57);
+    const undecodable = `is a batch of ${count} records that cannot be decoded: ${(error as Error).message}`;
+    const time = appended ?? new Bytes(batch, 35).int64();
+    const record = { topic, partition, offset: base, time, key: '', headers: {}, value: batch, undecodable };
+    return { records: [record], expanded: 0 };
+  }
+}
+
+/** This service does not compress; mirrors and other clients may. */
+function decompressed(codec: number, bytes: Buffer): Buffer {
+  const bound = { maxOutputLength: LONGEST };
+  switch (codec) {
+    case 0:
+      return bytes;
+    case 1:
+      return gunzipSync(bytes, bound);
+    case 4:
+      return zstdDecompressSync(bytes, bound);
+    default:
+      throw new RangeError(
+        `compressed with ${{ 2: 'snappy', 3: 'lz4' }[codec] ?? 'an unknown codec'}, not gzip or zstd`,
+      );
+  }
+}
+
+function* recordsOf(
+  place: Pick<LogRecord, 'topic' | 'partition'>,
+  base: number,
+  appended: number | undefined,
+  batch: Buffer,
+  content: Buffer,
+): Generator<LogRecord> {
+  const first = new Bytes(batch, 27).int64();
   const count = batch.readInt32BE(57);
-  const bytes = new Bytes(batch, BATCH_HEADER);
+  const bytes = new Bytes(content);
   let headers: Record<string, string> | undefined;
-  let same = batch.subarray(0, 0);
+  let same = content.subarray(0, 0);
   for (let index = 0; index < count; index += 1) {
     // Its length and attributes.
     bytes.varint();
@@ -73,9 +118,9 @@ function* recordsOf(topic: Topic, partition: number, base: number, batch: Buffer
     if (!headers || !bytes.skips(same)) {
       const start = bytes.position;
       headers = headersOf(bytes);
-      same = batch.subarray(start, bytes.position);
+      same = content.subarray(start, bytes.position);
     }
-    yield { topic, partition, offset, time: appended ?? first + timeDelta, key, headers, value };
+    yield { ...place, offset, time: appended ?? first + timeDelta, key, headers, value };
   }
 }
 

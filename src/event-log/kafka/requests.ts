@@ -125,7 +125,7 @@ export function knowsTopicIds(versions: Readonly<Record<number, { readonly maxVe
 }
 
 /** Asks for the metadata of topics, and does not create them. */
-export function topicIdsRequest(topics: readonly string[]): Request {
+export function topicsRequest(topics: readonly string[]): Request {
   return request('Metadata', METADATA, WITH_IDS, () => {
     const out = new Writer(topics.reduce((sum, topic) => sum + 3 * topic.length + 20, 100));
     // The first byte ends the header, which kafkajs writes in an older version. Lengths are one more than they are.
@@ -143,8 +143,15 @@ export function topicIdsRequest(topics: readonly string[]): Request {
   });
 }
 
-/** The id of each topic by its name. Kafka gives it when it creates a topic: one created later has another. */
-export function decodeTopicIds(raw: Buffer): ReadonlyMap<string, string> {
+/** Kafka gives a topic its id when it creates it: one created later has another. */
+export interface TopicFacts {
+  readonly id: string;
+  /** Those that have a leader. */
+  readonly partitions: number;
+}
+
+/** By the topics' names. */
+export function decodeTopics(raw: Buffer): ReadonlyMap<string, TopicFacts> {
   const bytes = new Bytes(raw);
   bytes.tags();
   bytes.skip(4);
@@ -155,18 +162,20 @@ export function decodeTopicIds(raw: Buffer): ReadonlyMap<string, string> {
   });
   bytes.compactString();
   bytes.skip(4);
-  const ids = bytes.compactList(() => {
+  const topics = bytes.compactList(() => {
     const name = bytes.skip(2).compactString() ?? '';
     const id = bytes.take(16).toString('hex');
     bytes.skip(1);
-    bytes.compactList(() => {
-      bytes.skip(14);
+    const leaders = bytes.compactList(() => {
+      const leader = bytes.skip(6).int32();
+      bytes.skip(4);
       // Replicas, those in sync, and those that are offline.
       for (let list = 0; list < 3; list += 1) bytes.compactList(() => bytes.skip(4));
       bytes.tags();
+      return leader;
     });
     bytes.skip(4).tags();
-    return [name, id] as const;
+    return [name, { id, partitions: leaders.filter((leader) => leader >= 0).length }] as const;
   });
-  return new Map(ids);
+  return new Map(topics);
 }

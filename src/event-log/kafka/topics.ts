@@ -8,12 +8,13 @@ import type { Settings } from './options.js';
 export interface KafkaTopic {
   readonly name: string;
   readonly id: string;
-  readonly partitions: number;
+  /** Grows when an operator adds some. */
+  partitions: number;
 }
 
 export type KafkaTopics = Readonly<Record<Topic, KafkaTopic>>;
 
-const TOPICS: readonly Topic[] = ['audit', 'control', 'audit.dead', 'progress'];
+const TOPICS: readonly Topic[] = ['audit', 'control', 'audit.dead', 'progress', 'checkpoints'];
 const AUDIT_PARTITIONS = 12;
 
 /** A cluster that has just started may lack brokers, and needs a moment to make a topic. */
@@ -59,7 +60,7 @@ interface Found {
 
 /** The topics, made if they are missing, once each partition has a leader. */
 async function existing(admin: Admin, options: Settings): Promise<Found[]> {
-  const deadline = Date.now() + MAKE_MS;
+  const deadline = performance.now() + MAKE_MS;
   for (;;) {
     const found: Found[] = [];
     const missing: Topic[] = [];
@@ -80,7 +81,7 @@ async function existing(admin: Admin, options: Settings): Promise<Found[]> {
     }
     if (found.length === TOPICS.length) return found;
     if (missing.length > 0) reason = (await make(admin, options, missing)) ?? reason;
-    if (Date.now() > deadline) throw new StoreUnusable(`the topics in Kafka cannot be used: ${reason}`);
+    if (performance.now() > deadline) throw new StoreUnusable(`the topics in Kafka cannot be used: ${reason}`);
     await delay(MAKE_AGAIN_MS);
   }
 }
@@ -118,7 +119,7 @@ const PASSING: ReadonlySet<string> = new Set([
   'LEADER_NOT_AVAILABLE',
 ]);
 
-/** How many partitions the topic must have; undefined: any number. */
+/** How many partitions the topic must have, `audit` at least; undefined: any number. */
 function partitionsOf(topic: Topic, options: Settings): number | undefined {
   return topic === 'audit' ? options.partitions : 1;
 }
@@ -131,10 +132,10 @@ function layoutFaults(
 ): string[] {
   const faults: string[] = [];
   const count = partitionsOf(topic, options) ?? partitions.length;
-  if (partitions.length !== count) {
+  if (partitions.length < count || (partitions.length > count && topic !== 'audit')) {
     const remedy =
       topic === 'audit'
-        ? 'set CONTROL_KAFKA_PARTITIONS to what it has'
+        ? `add some: kafka-topics.sh --bootstrap-server ${options.brokers[0]} --alter --topic ${name} --partitions ${count}`
         : 'partitions cannot be taken away: choose another CONTROL_KAFKA_TOPIC_PREFIX, or delete the topic if it is empty';
     faults.push(`${name}: has ${partitions.length} partitions and must have ${count}; ${remedy}`);
   }
@@ -200,14 +201,10 @@ function settings({ replication, maxRecordBytes }: Settings, topic: Topic, repli
       value: 'producer',
       allows: (value: string) => ['producer', 'uncompressed'].includes(value),
     },
-  ];
-  if (topic === 'progress') return common;
-  return [
-    ...common,
-    exactly('retention.ms', '-1'),
-    exactly('retention.bytes', '-1'),
     exactly('message.timestamp.type', 'LogAppendTime'),
   ];
+  if (topic === 'progress') return common;
+  return [...common, exactly('retention.ms', '-1'), exactly('retention.bytes', '-1')];
 }
 
 /** `progress` is of use for moments; Kafka drops whole segments, so they must be short as well. */

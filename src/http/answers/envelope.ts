@@ -25,3 +25,11 @@ export function eventEnvelope(item: string, query: Readonly<Record<string, strin
   const head = '{"kind":"auditevent","itemKind":"auditevent","item":';
   return `${head}${item},"query":${JSON.stringify(query)},"links":${JSON.stringify(links)}}`;
 }
+
+/** What the `link` header of the answer about one event is for. */
+export const LINKED_PROOF = 'the path of the proof that the event is in the history, `rel="proof"`';
+
+/** The `link` header; the path is that of the event. */
+export function proofLink(event: string): string {
+  return `<${event}/-proof>; rel="proof"`;
+}

@@ -5,8 +5,8 @@ import { parseLink } from '../../contract/links.js';
 import type { Read } from '../../model/control-events.js';
 import { keyViewOf, type View, type ViewKind, viewOf } from '../../model/views.js';
 import type { ResourcePage } from '../../queries/resource-list.js';
-import { entityTag } from '../requests/preconditions.js';
-import { sendJsonTexts } from '../server/streamed.js';
+import { entityTag, isKnownTag } from '../requests/preconditions.js';
+import { sendJsonTexts, sendNotModified } from '../server/streamed.js';
 import { withCommas } from './envelope.js';
 
 /** 201 when reads show the resource; 202 when it is made, but the wait for the views ran out. */
@@ -38,10 +38,15 @@ function sendView(reply: FastifyReply, view: View): void {
   sendJson(reply, JSON.stringify(view));
 }
 
-/** A resource as the read model has it. */
+/**
+ * A resource as the read model has it; 304 to whoever has this version. A resource that shows keys changes with each use of a
+ * key, without another version: it is sent again.
+ */
 export function sendResource(reply: FastifyReply, text: string): void {
-  const { version } = JSON.parse(text) as { version: number };
-  reply.header('etag', entityTag(version));
+  const view = JSON.parse(text) as { readonly version: number; readonly keys?: unknown };
+  const tag = entityTag(view.version);
+  reply.header('etag', tag);
+  if (view.keys === undefined && isKnownTag(reply.request, tag)) return sendNotModified(reply);
   sendJson(reply, text);
 }
 

@@ -1,3 +1,4 @@
+import type { FastifyRequest } from 'fastify';
 import { ControlError, ERRORS, validationFailed } from '../../contract/errors.js';
 import { SAFE_HEADERS } from '../server/safe-headers.js';
 import { codeOfStatus, retryAfter, STATUSES } from './statuses.js';
@@ -10,6 +11,15 @@ export interface ErrorBody {
   readonly details: Readonly<Record<string, unknown>>;
   /** The request's id, also in the `x-request-id` header and in the log. */
   readonly id: string;
+}
+
+/** How a route of another protocol refuses, in place of the Error body. Headers that it does not have are the usual ones. */
+export type RefusalAs = (error: ErrorBody, request: FastifyRequest) => Refusal;
+
+interface Refusal {
+  readonly status: number;
+  readonly headers: Readonly<Record<string, string>>;
+  readonly body: Buffer | string;
 }
 
 export function errorBody(error: ControlError, requestId: string): ErrorBody {

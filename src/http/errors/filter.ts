@@ -24,15 +24,21 @@ export class ErrorFilter implements ExceptionFilter {
     const error = toControlError(thrown);
     const body = errorBody(error, request.id);
     this.metrics.rejected(error.code);
-    // A decision found out what the caller lacks: the denied attempt says it.
-    if (error.code === 'forbidden') request.missing ??= (error.details.missing as FastifyRequest['missing']) ?? null;
+    // The access check may have set it already.
     request.missing ??= missingOf(error);
-    if (body.status >= 500) request.log.error({ err: error, code: error.code }, 'request failed');
+    // A probe asks again and again, and is told why; what fails is logged by whoever tries it.
+    if (body.status >= 500 && error.code !== 'not_ready')
+      request.log.error({ err: error, code: error.code }, 'request failed');
     if (reply.sent) return;
     reply.header('x-request-id', request.id);
     // Fastify gives up the connection when it refuses a body. A client that is still sending would get a reset in place
     // of the answer: the rest of the body is thrown away instead, for as long as a request may take.
     reply.removeHeader('connection');
-    reply.code(body.status).headers(errorHeaders(error)).send(JSON.stringify(body));
+    // Of a stream that failed before its first byte.
+    reply.removeHeader('content-encoding');
+    reply.code(body.status).headers(errorHeaders(error));
+    const refusal = request.routeOptions?.config.refusalAs?.(body, request);
+    if (!refusal) return void reply.send(JSON.stringify(body));
+    reply.code(refusal.status).headers(refusal.headers).send(refusal.body);
   }
 }

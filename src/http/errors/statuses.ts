@@ -4,6 +4,8 @@ import type { ErrorCode } from '../../contract/errors.js';
 export const STATUSES: Readonly<Record<ErrorCode, number>> = {
   validation_failed: 400,
   malformed_json: 400,
+  malformed_encoding: 400,
+  malformed_protobuf: 400,
   invalid_cursor: 400,
   page_too_deep: 400,
   builtin_tag: 400,
@@ -17,6 +19,7 @@ export const STATUSES: Readonly<Record<ErrorCode, number>> = {
   idempotency_conflict: 409,
   quota_exceeded: 409,
   builtin_resource: 409,
+  not_integrated: 409,
   precondition_failed: 412,
   payload_too_large: 413,
   uri_too_long: 414,
@@ -32,12 +35,13 @@ export const STATUSES: Readonly<Record<ErrorCode, number>> = {
   outcome_unknown: 503,
   state_unconfirmed: 503,
   not_ready: 503,
+  not_sealed: 503,
   too_many_connections: 503,
 };
 
 /** Seconds after which a refused request may be tried again. */
 export function retryAfter(code: ErrorCode): number | undefined {
-  return STATUSES[code] === 503 || STATUSES[code] === 429 ? 1 : undefined;
+  return STATUSES[code] === 503 || STATUSES[code] === 429 || code === 'not_integrated' ? 1 : undefined;
 }
 
 /** The code of an error that a library reports by its status alone. */

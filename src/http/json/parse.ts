@@ -4,6 +4,7 @@ import { COLON, COMMA, END, JsonTokens, OPEN_ARRAY, OPEN_OBJECT, QUOTE, WORD } f
 import { LIMITS } from '../../contract/limits.js';
 import { escapePointer } from '../../platform/text.js';
 import type { Verbatim } from '../../platform/verbatim-json.js';
+import { faultIn } from './fault.js';
 import { isLongNumber, withExactNumbers } from './numbers.js';
 
 /** A parsed body. */
@@ -28,14 +29,17 @@ interface Scan {
 /**
  * Parses a body strictly, so that nothing is altered on the way in: UTF-8 only, no repeated names, no `__proto__`, no
  * lone surrogates, bounded depth, and numbers as they were written. Throws `malformed_json`, or `validation_failed`
- * with the places.
+ * with the places. `around`: so many of its levels do not count.
  */
-export function parseJson(bytes: Buffer, maxDepth: number = LIMITS.depth): JsonDocument {
+export function parseJson(bytes: Buffer, around = 0): JsonDocument {
   if (!isUtf8(bytes)) throw new ControlError('malformed_json', 'the body is not valid UTF-8');
   const { depth, members, hasLongNumber, hasEscape } = scan(bytes);
-  if (depth > maxDepth) throw tooDeep(depth, maxDepth);
+  if (depth - around > LIMITS.depth) {
+    const message = `the body is nested ${depth - around} levels deep; the limit is ${LIMITS.depth}`;
+    throw new ControlError('malformed_json', message);
+  }
   const text = bytes.toString();
-  const parsed = parseText(text);
+  const parsed = parseText(text, bytes);
   if (countMembers(parsed) !== members) {
     const pointer = findDuplicateName(bytes);
     throw new ControlError('malformed_json', `duplicate member ${pointer}`, { pointer });
@@ -48,23 +52,19 @@ export function parseJson(bytes: Buffer, maxDepth: number = LIMITS.depth): JsonD
 
 const SURROGATE_ESCAPE = /\\u[dD]/;
 
-export function tooDeep(depth: number, most: number): ControlError {
-  return new ControlError('malformed_json', `the body is nested ${depth} levels deep; the limit is ${most}`);
-}
-
 /** JSON pointers of the numbers that a double cannot hold, except below the members that are left out. */
 export function exactNumbers(value: unknown, isLeftOut?: (path: readonly string[]) => boolean): string[] {
   return pointersWhere(value, (leaf) => JSON.isRawJSON(leaf), isLeftOut);
 }
 
-function parseText(text: string): unknown {
+function parseText(text: string, bytes: Buffer): unknown {
   try {
     return JSON.parse(text);
   } catch (error) {
     // V8's message quotes the text; the place alone is enough, and quotes nobody.
     const place = /position (\d+)/.exec((error as Error).message)?.[1];
-    const at = place === undefined ? { at: text.length } : { at: Number(place) };
-    throw new ControlError('malformed_json', `the body is not valid JSON: the fault is at character ${at.at}`, at);
+    const at = place === undefined ? bytes.toString('utf8', 0, faultIn(bytes)).length : Number(place);
+    throw new ControlError('malformed_json', `the body is not valid JSON: the fault is at character ${at}`, { at });
   }
 }
 

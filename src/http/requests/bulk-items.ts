@@ -1,6 +1,6 @@
 import type { PublishItem } from '../../commands/audit-publish.js';
 import { ControlError, type FieldFault, validationFailed } from '../../contract/errors.js';
-import { skipSpace } from '../../contract/json-tokens.js';
+import { COLON, COMMA, JsonTokens, OPEN_OBJECT, QUOTE, skipSpace } from '../../contract/json-tokens.js';
 import { LIMITS } from '../../contract/limits.js';
 import type { SentAuditEvent } from '../../model/audit-event.js';
 import { escapePointer } from '../../platform/text.js';
@@ -8,8 +8,16 @@ import { eachInSteps, type Steps } from '../../platform/turns.js';
 import { idempotencyKeyFault } from '../errors/request-faults.js';
 import { arrayItems } from '../json/array.js';
 import { parseEvent } from '../json/event.js';
-import { parseJson, tooDeep } from '../json/parse.js';
+import { parseJson } from '../json/parse.js';
 import { eventFaults } from './event-check.js';
+
+const EMPTY_EVENT = Buffer.from('{}');
+
+/** What a wrapper may add to its event: the key, with escapes, and white space. */
+const WRAPPER_BYTES = 4 * 1024;
+
+/** A longer text is not looked through for its key: that would hold the event loop. */
+const MOST_WRAPPER_BYTES = 8 * LIMITS.bodyBytes;
 
 /** White space that is passed over in one step. */
 const BLANK_BYTES = 256 * 1024;
@@ -36,7 +44,7 @@ export function* bulkItems({ type, bytes }: BulkBody, now: number): Steps<BulkIt
     throw validationFailed([{ pointer: '', reason: 'must be an array of events' }]);
   }
   checkCount(texts.length);
-  return yield* eachInSteps(texts, (text) => tried(() => itemOf(text, now)));
+  return yield* eachInSteps(texts, (text) => tried(() => bulkItem(text, now)));
 }
 
 /** Lines that are not blank: at most so many. A body may have millions of blank ones. */
@@ -72,20 +80,22 @@ function tried(make: () => PublishItem): BulkItem {
   }
 }
 
-function itemOf(text: Buffer, now: number): PublishItem {
-  if (text.length > LIMITS.bodyBytes) {
-    throw new ControlError(
-      'payload_too_large',
-      `an event may have at most ${LIMITS.bodyBytes} bytes; this has ${text.length}`,
-    );
-  }
-  // The wrapper adds a level: an event that can be published alone can be published in bulk.
-  const { value, exact, depth, verbatim } = parseEvent(text, LIMITS.depth + 1);
-  if (!isWrapped(value)) {
-    if (depth > LIMITS.depth) throw tooDeep(depth, LIMITS.depth);
+/**
+ * One item. Throws what is wrong with it. The limits are those of an event: what can be published alone can be published in
+ * bulk, wrapped too.
+ */
+export function bulkItem(text: Buffer, now: number): PublishItem {
+  if (text.length > LIMITS.bodyBytes + WRAPPER_BYTES) throw tooLarge(text.length);
+  const wrapped = wrappedEvent(text);
+  if (!wrapped) {
+    if (text.length > LIMITS.bodyBytes) throw tooLarge(text.length);
+    const { value, exact, verbatim } = parseEvent(text);
     return { event: soundEvent(value, exact, now, ''), verbatim };
   }
-  const { idempotencyKey, event, ...unknown } = value;
+  if (wrapped.event.length > LIMITS.bodyBytes) throw tooLarge(wrapped.event.length);
+  const { wrapper, document } = parsedParts(text, wrapped);
+  const { idempotencyKey: key, event: _empty, ...unknown } = wrapper;
+  const idempotencyKey = key ?? undefined;
   const faults: FieldFault[] = Object.keys(unknown).map((name) => ({
     pointer: `/${escapePointer(name)}`,
     reason: 'is not a known field; remove it',
@@ -93,13 +103,75 @@ function itemOf(text: Buffer, now: number): PublishItem {
   const keyFault = idempotencyKey === undefined ? undefined : idempotencyKeyFault(idempotencyKey);
   if (keyFault !== undefined) faults.push({ pointer: '/idempotencyKey', reason: keyFault });
   if (faults.length > 0) throw validationFailed(faults);
-  const sound = soundEvent(event, exact, now, '/event');
-  return idempotencyKey === undefined ? { event: sound } : { event: sound, idempotencyKey: idempotencyKey as string };
+  const sound = { event: soundEvent(document.value, document.exact, now, '/event'), verbatim: document.verbatim };
+  return idempotencyKey === undefined ? sound : { ...sound, idempotencyKey: idempotencyKey as string };
 }
 
-/** An event always has `resource`, and never `event`. */
-function isWrapped(value: unknown): value is Record<string, unknown> {
-  return typeof value === 'object' && value !== null && 'event' in value && !('resource' in value);
+/** The sound key of a wrapper whose event may be faulty. */
+export function wrapperKey(text: Buffer): string | undefined {
+  if (text.length > MOST_WRAPPER_BYTES || !text.includes('"idempotencyKey"')) return undefined;
+  const wrapped = wrappedEvent(text);
+  if (!wrapped) return undefined;
+  try {
+    const { value } = parseJson(Buffer.concat([wrapped.before, EMPTY_EVENT, wrapped.after]));
+    const { idempotencyKey: key } = value as { readonly idempotencyKey?: unknown };
+    return typeof key === 'string' && idempotencyKeyFault(key) === undefined ? key : undefined;
+  } catch (error) {
+    if (error instanceof ControlError) return undefined;
+    throw error;
+  }
+}
+
+/** What stands in a wrapper: the text of its event, and what is around that. */
+interface Wrapped {
+  readonly before: Buffer;
+  readonly event: Buffer;
+  readonly after: Buffer;
+}
+
+function parsedParts(text: Buffer, { before, event, after }: Wrapped) {
+  try {
+    const { value } = parseJson(Buffer.concat([before, EMPTY_EVENT, after]));
+    return { wrapper: value as Record<string, unknown>, document: parseEvent(event) };
+  } catch (error) {
+    // What is wrong is told with its place in the item.
+    parseJson(text, 1);
+    throw error;
+  }
+}
+
+/** Undefined for another text: an event always has `resource`, and never `event`. */
+function wrappedEvent(text: Buffer): Wrapped | undefined {
+  const tokens = new JsonTokens(text);
+  if (tokens.next() !== OPEN_OBJECT) return undefined;
+  let wrapped: Wrapped | undefined;
+  for (let token = tokens.next(); token === QUOTE; token = tokens.next()) {
+    const name = nameOf(text.subarray(tokens.start, tokens.end));
+    if (name === 'resource' || tokens.next() !== COLON) return undefined;
+    tokens.next();
+    const { start } = tokens;
+    tokens.skipValue();
+    const { end } = tokens;
+    if (name === 'event')
+      wrapped = { before: text.subarray(0, start), event: text.subarray(start, end), after: text.subarray(end) };
+    if (tokens.next() !== COMMA) break;
+  }
+  return wrapped;
+}
+
+function nameOf(text: Buffer): string | undefined {
+  try {
+    return JSON.parse(text.toString()) as string;
+  } catch {
+    return undefined;
+  }
+}
+
+function tooLarge(bytes: number): ControlError {
+  return new ControlError(
+    'payload_too_large',
+    `an event may have at most ${LIMITS.bodyBytes} bytes; this has ${bytes}`,
+  );
 }
 
 function soundEvent(value: unknown, exact: boolean, now: number, at: string): SentAuditEvent {

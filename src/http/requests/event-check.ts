@@ -1,14 +1,14 @@
 import type { FieldFault } from '../../contract/errors.js';
 import { LIMITS } from '../../contract/limits.js';
 import type { SentAuditEvent } from '../../model/audit-event.js';
-import { parseInstant } from '../../model/instant.js';
+import { readInstant } from '../../model/instant.js';
 import { AuditEventDto } from '../../shapes/audit-event.js';
 import { compileShape } from '../../shapes/compiled.js';
 import { unkeptNumber } from '../errors/request-faults.js';
 import { exactNumbers } from '../json/parse.js';
 
 /** How far ahead of this clock an event's own time may be. */
-const AHEAD_MS = 5 * 60 * 1000;
+export const AHEAD_MS = 5 * 60 * 1000;
 
 /** Where a client's own JSON goes, which is kept as it is. */
 const FREE_FORM = ['resource/data', 'context/data', 'subject/claims', 'subject/data', 'action/data'];
@@ -27,7 +27,7 @@ export function eventFaults(value: unknown, exact: boolean, now: number): FieldF
     faults.push(...outside.slice(0, LIMITS.faults).map(unkeptNumber));
   }
   const time = (value as Partial<SentAuditEvent> | null)?.eventTime;
-  const ms = typeof time === 'string' ? parseInstant(time) : undefined;
+  const ms = typeof time === 'string' ? readInstant(time) : undefined;
   if (ms !== undefined && ms > now + AHEAD_MS) {
     faults.push({ pointer: '/eventTime', reason: 'must be at most 5 minutes in the future' });
   }

@@ -3,7 +3,7 @@ import { QueryBus } from '@nestjs/cqrs';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { ControlError } from '../../contract/errors.js';
 import { type Kind, kindsWith } from '../../contract/kinds.js';
-import { parseInstant } from '../../model/instant.js';
+import { readInstant } from '../../model/instant.js';
 import type { TargetKind } from '../../model/permission.js';
 import { isoTime } from '../../platform/clock.js';
 import { type AccessReport, ReportAccess } from '../../queries/access-report.js';
@@ -11,21 +11,22 @@ import { compileShape } from '../../shapes/compiled.js';
 import { AccessReportDto } from '../../shapes/resource-history.js';
 import { Guarded, onOne } from '../access.js';
 import { Documented } from '../answers/documented.js';
+import { CONTEXT_PATH, refPathOf } from '../answers/paths.js';
 import { checkContextName, checkQuery } from '../errors/request-faults.js';
-import { ORG_PATH, type OrgPath, type RefPath } from '../resources.js';
+import type { OrgPath, RefPath } from '../resources.js';
 import { sendJsonPieces } from '../server/streamed.js';
 import { RouteOfEachKind } from './each-kind.js';
 
 const reportFaults = compileShape(AccessReportDto);
 
-function AccessReportOf({ name, noun, ref }: Kind): MethodDecorator {
-  const named = ref === 'email' ? 'e-mail address or identifier' : 'name';
+function AccessReportOf(kind: Kind): MethodDecorator {
+  const { name, schema, noun } = kind;
   return applyDecorators(
     Get(`org/:org/${name}/:ref/-accessreport`),
     Guarded(onOne(name, 'view'), { large: true }),
-    Documented({
+    Documented(`reportAccessTo${schema}`, {
       summary: `Show who may do what to a ${noun}, and why; now, or as it was at an instant`,
-      path: { ...ORG_PATH, ref: `${named} of the ${noun}` },
+      path: refPathOf(kind),
       query: AccessReportDto,
       answers: { 200: 'AccessReport' },
       errors: ['validation_failed', 'not_found'],
@@ -47,9 +48,9 @@ export class AccessReportController {
   /** Of a context that has no event yet as well: policies may name it before. */
   @Get('audit/org/:org/auditctx/:contextName/-accessreport')
   @Guarded(onOne('auditctx', 'readAudit'), { large: true })
-  @Documented({
+  @Documented('reportAccessToAuditContext', {
     summary: 'Show who may do what to an audit context, and why; now, or as it was at an instant',
-    path: { ...ORG_PATH, contextName: 'name of the audit context' },
+    path: CONTEXT_PATH,
     query: AccessReportDto,
     answers: { 200: 'AccessReport' },
     errors: ['validation_failed', 'not_found'],
@@ -66,7 +67,7 @@ export class AccessReportController {
     { kind, org, ref }: { readonly kind: string; readonly org: string; readonly ref: string },
   ): Promise<void> {
     const { at: text } = checkQuery<AccessReportDto>(reportFaults, request);
-    const at = text === undefined ? undefined : parseInstant(text);
+    const at = text === undefined ? undefined : readInstant(text);
     const report = await this.queries.execute(new ReportAccess(kind as TargetKind, org, ref, at, gone(reply)));
     // A report on the past takes as long as the log is long.
     await request.server.access.requireStill(request);

@@ -1,13 +1,15 @@
-import { Controller, Get, Put, Req, Res } from '@nestjs/common';
+import { Controller, Get, Patch, Put, Req, Res } from '@nestjs/common';
 import { CommandBus, QueryBus } from '@nestjs/cqrs';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { EditAuditContext } from '../../commands/auditctx-edit.js';
 import { ControlError } from '../../contract/errors.js';
 import { SERVICE_CONTEXT } from '../../model/audit-event.js';
 import { DENIED_RETENTION_DAYS } from '../../model/auditctx.js';
+import type { Change } from '../../model/change.js';
 import { type AuditContext, GetAuditContext, ListAuditContexts } from '../../queries/auditctx.js';
 import { Guarded, onOne, onSome } from '../access.js';
 import { Documented } from '../answers/documented.js';
+import { CONTEXT_PATH, ORG_PATH } from '../answers/paths.js';
 import { authorityOf, callerOf } from '../caller.js';
 import {
   checkContextName,
@@ -16,9 +18,18 @@ import {
   likeServiceContext,
   noParameters,
 } from '../errors/request-faults.js';
-import { changeOf, entityTag } from '../requests/preconditions.js';
+import { changeOf, entityTag, isKnownTag } from '../requests/preconditions.js';
+import { sendNotModified } from '../server/streamed.js';
 
-const CONTEXT_PATH = { org: 'name of the organization', contextName: 'name of the audit context' };
+const ETAG = { etag: 'its version and its count, `"{version}-{count}"`; none if it has no settings' };
+
+const EDIT = {
+  path: CONTEXT_PATH,
+  conditional: true,
+  answers: { 200: 'AuditContext', 202: 'AuditContext' },
+  headers: ETAG,
+  errors: ['conflict', 'quota_exceeded', 'precondition_failed', 'log_unavailable', 'outcome_unknown'],
+} as const;
 
 interface ContextPath {
   readonly org: string;
@@ -35,9 +46,9 @@ export class AuditContextController {
 
   @Get()
   @Guarded(onSome('auditctx', 'readAudit'))
-  @Documented({
+  @Documented('listAuditContexts', {
     summary: 'List the audit contexts, with the number of events in each',
-    path: { org: CONTEXT_PATH.org },
+    path: ORG_PATH,
     answers: { 200: 'AuditContextList' },
     errors: ['validation_failed'],
   })
@@ -51,40 +62,57 @@ export class AuditContextController {
 
   @Get(':contextName')
   @Guarded(onOne('auditctx', 'readAudit'))
-  @Documented({
+  @Documented('getAuditContext', {
     summary: 'Read an audit context: its settings, and how many events it serves',
     path: CONTEXT_PATH,
+    revalidated: true,
     answers: { 200: 'AuditContext' },
+    headers: ETAG,
     errors: ['validation_failed', 'not_found'],
   })
   async get(@Req() request: FastifyRequest, @Res() reply: FastifyReply): Promise<void> {
     const { org, contextName } = request.params as ContextPath;
     checkContextName(contextName);
     checkQuery(noParameters, request);
-    sendContext(reply, org, await this.queries.execute(new GetAuditContext(org, contextName)));
+    const body = contextBody(org, await this.queries.execute(new GetAuditContext(org, contextName)));
+    const tag = tagOf(body);
+    if (tag !== undefined && isKnownTag(request, tag)) return sendNotModified(reply.header('etag', tag));
+    sendContext(reply, body);
+  }
+
+  @Put(':contextName')
+  @Guarded(onOne('auditctx', 'manage'))
+  @Documented('putAuditContext', {
+    summary:
+      'Set for how many days the events of an audit context are served (null: for ever), and how lines that are no events become events. A setting that is left out stays. Of `svc`, only `deniedRetentionDays`: for how many days denied attempts are served',
+    ...EDIT,
+    body: { 'application/json': 'AuditContextReplacement' },
+  })
+  put(@Req() request: FastifyRequest, @Res() reply: FastifyReply): Promise<void> {
+    return this.edit(request, reply, 'replace');
+  }
+
+  @Patch(':contextName')
+  @Guarded(onOne('auditctx', 'manage'))
+  @Documented('patchAuditContext', {
+    summary: 'Change the settings of an audit context: the body is merged into them (RFC 7396)',
+    ...EDIT,
+    body: { 'application/json': 'AuditContextPatch' },
+  })
+  patch(@Req() request: FastifyRequest, @Res() reply: FastifyReply): Promise<void> {
+    return this.edit(request, reply, 'merge');
   }
 
   /** 200 when reads show the setting; 202 when it is recorded, but the wait for the views ran out. */
-  @Put(':contextName')
-  @Guarded(onOne('auditctx', 'manage'))
-  @Documented({
-    summary:
-      'Set for how many days the events of an audit context are served; null: for ever. Of `svc`, only `deniedRetentionDays`: for how many days denied attempts are',
-    path: CONTEXT_PATH,
-    conditional: true,
-    body: { 'application/json': 'AuditContextReplacement' },
-    answers: { 200: 'AuditContext', 202: 'AuditContext' },
-    errors: ['conflict', 'quota_exceeded', 'precondition_failed', 'log_unavailable', 'outcome_unknown'],
-  })
-  async put(@Req() request: FastifyRequest, @Res() reply: FastifyReply): Promise<void> {
+  private async edit(request: FastifyRequest, reply: FastifyReply, how: Change['how']): Promise<void> {
     const { org, contextName: name } = request.params as ContextPath;
     checkContextName(name);
     if (isLikeServiceContext(name)) await this.requireThere(org, name);
-    const change = changeOf(request, 'replace');
+    const change = changeOf(request, how);
     const command = new EditAuditContext(org, name, change, callerOf(request), authorityOf(request));
     const searchable = await this.commands.execute(command);
     reply.code(searchable ? 200 : 202);
-    sendContext(reply, org, await this.queries.execute(new GetAuditContext(org, name)));
+    sendContext(reply, contextBody(org, await this.queries.execute(new GetAuditContext(org, name))));
   }
 
   /** One that has events from earlier keeps its settings; none is made. */
@@ -97,16 +125,22 @@ export class AuditContextController {
   }
 }
 
-function sendContext(reply: FastifyReply, org: string, context: AuditContext): void {
-  const body = contextBody(org, context);
-  if (body.version !== undefined) reply.header('etag', entityTag(body.version));
+function sendContext(reply: FastifyReply, body: ContextBody): void {
+  const tag = tagOf(body);
+  if (tag !== undefined) reply.header('etag', tag);
   reply.send(body);
+}
+
+/** The count changes without another version, so a caller has a context only if both are the same. */
+function tagOf({ version, count }: ContextBody): string | undefined {
+  return version === undefined ? undefined : entityTag(version, count);
 }
 
 interface ContextBody {
   readonly kind: 'auditctx';
   readonly name: string;
   readonly version?: number;
+  readonly count: number;
 }
 
 function contextBody(org: string, { name, count, settings }: AuditContext): ContextBody {
@@ -115,7 +149,7 @@ function contextBody(org: string, { name, count, settings }: AuditContext): Cont
     { rel: 'self', href: self },
     { rel: 'events', href: `/audit/org/${org}?contextName=${name}` },
   ];
-  const denied = name === SERVICE_CONTEXT && { deniedRetentionDays: DENIED_RETENTION_DAYS };
-  const set = { retentionDays: null, ...denied, ...(settings !== undefined && JSON.parse(settings)) };
+  const own = name === SERVICE_CONTEXT ? { deniedRetentionDays: DENIED_RETENTION_DAYS } : { ingest: null };
+  const set = { retentionDays: null, ...own, ...(settings !== undefined && JSON.parse(settings)) };
   return { kind: 'auditctx', name, ...set, count, links };
 }

@@ -7,17 +7,20 @@ import { beginExport } from '../../commands/export-record.js';
 import { SecurityEvents } from '../../commands/security-events.js';
 import { namesWithin } from '../../model/access.js';
 import { ExportAuditEvents, type ExportPage } from '../../queries/audit-export.js';
-import { AuditFilterDto } from '../../shapes/audit-list.js';
+import { ExportProvenEvents } from '../../queries/proven-export.js';
+import { AuditExportDto } from '../../shapes/audit-list.js';
 import { compileShape } from '../../shapes/compiled.js';
+import { isTrue } from '../../shapes/shape.js';
 import { Guarded, onSome } from '../access.js';
 import { Documented } from '../answers/documented.js';
+import { ORG_PATH } from '../answers/paths.js';
 import { callerOf } from '../caller.js';
 import { checkQuery } from '../errors/request-faults.js';
 import { Readiness } from '../readiness.js';
 import { eventTimes } from '../requests/query.js';
-import { pieces, sendStreamed } from '../server/streamed.js';
+import { pieces, sendStreamed, sendStreamedHead } from '../server/streamed.js';
 
-const filterFaults = compileShape(AuditFilterDto);
+const filterFaults = compileShape(AuditExportDto);
 
 @Controller('audit/org/:org')
 export class AuditExportController {
@@ -31,26 +34,41 @@ export class AuditExportController {
    * NDJSON: one event a line, as it was recorded, and at last `{"kind":"exportend","count":N,"cursor":"..."}`. An answer
    * without that line is not whole. Access is judged again at every page: whoever may read less than at the beginning gets no
    * more, and the connection is cut. The cursor goes on with what came later: here, or in the list in the order received.
+   * With `proof=true` it ends where the published checkpoint does, and proves each event and that none is left out.
    */
   @Get('-export')
   @Guarded(onSome('auditctx', 'readAudit'))
-  @Documented({
+  @Documented('exportEvents', {
     summary: 'Export all audit events of the organization, in the order received; the last line says that it is whole',
-    path: { org: 'name of the organization' },
-    query: AuditFilterDto,
+    path: ORG_PATH,
+    query: AuditExportDto,
     answers: { 200: { 'application/x-ndjson': 'AuditExportLine' } },
-    errors: ['validation_failed', 'invalid_cursor', 'log_unavailable', 'outcome_unknown'],
+    errors: [
+      'validation_failed',
+      'invalid_cursor',
+      'not_integrated',
+      'not_sealed',
+      'log_unavailable',
+      'outcome_unknown',
+    ],
   })
   async export(@Req() request: FastifyRequest, @Res() reply: FastifyReply): Promise<void> {
     const { org } = request.params as { org: string };
-    const parameters = checkQuery<AuditFilterDto>(filterFaults, request);
-    const { fromEvent: _from, toEvent: _to, cursor, ...filters } = parameters;
-    const options = { ...eventTimes(parameters), reach: request.reach, ...(cursor !== undefined && { cursor }) };
-    const pages = await this.queries.execute(new ExportAuditEvents(org, filters, options));
+    const parameters = checkQuery<AuditExportDto>(filterFaults, request);
+    const { fromEvent: _from, toEvent: _to, cursor, proof, pinned, ...filters } = parameters;
+    const options = {
+      ...eventTimes(parameters),
+      reach: request.reach,
+      ...(cursor !== undefined && { cursor }),
+      ...(pinned !== undefined && { pinned: Number(pinned) }),
+    };
+    const ExportEvents = isTrue(proof) ? ExportProvenEvents : ExportAuditEvents;
+    const pages = await this.queries.execute(new ExportEvents(org, filters, options));
     // What fails up to here is answered with an Error body.
     const first = await pages.next();
     reply.header('content-type', 'application/x-ndjson');
-    if (request.method === 'HEAD' || first.done) return void reply.send();
+    if (request.method === 'HEAD') return sendStreamedHead(reply);
+    if (first.done) return void reply.send();
     const exported = { org, parameters: { ...parameters }, contexts: namesWithin(request.reach) };
     const record = await beginExport(this.security, callerOf(request), exported, request.log as Logger);
     if (reply.raw.destroyed) return void record.end({ whole: false, count: 0 });
@@ -70,8 +88,8 @@ async function* lines(
 ): AsyncGenerator<string> {
   let { cursor } = first;
   // A page of large events is many pieces: what was handed over can no longer be held back.
-  const piecesOf = async function* ({ items }: ExportPage) {
-    taken.count += items.length;
+  const piecesOf = async function* ({ items, count }: ExportPage) {
+    taken.count += count;
     for (const piece of pieces(linesOf(items))) {
       await stillAllowed();
       yield piece;

@@ -1,33 +1,46 @@
-import { Controller, Get, Req, Res } from '@nestjs/common';
+import { Controller, Get, Inject, Req, Res } from '@nestjs/common';
 import { QueryBus } from '@nestjs/cqrs';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { type FieldFault, validationFailed } from '../../contract/errors.js';
 import { LIMITS } from '../../contract/limits.js';
+import { CONFIG, type Config } from '../../platform/config/config.js';
 import { GetAuditEvent } from '../../queries/audit-get.js';
 import { type AuditFilters, type AuditPage, ListAuditEvents } from '../../queries/audit-list.js';
+import { GetEventProof } from '../../queries/event-proof.js';
 import { AuditListDto } from '../../shapes/audit-list.js';
 import { compileShape } from '../../shapes/compiled.js';
 import { Guarded, onSome } from '../access.js';
 import { Documented } from '../answers/documented.js';
-import { eventEnvelope, eventsEnvelope, type Link } from '../answers/envelope.js';
+import { eventEnvelope, eventsEnvelope, LINKED_PROOF, type Link, proofLink } from '../answers/envelope.js';
+import { EVENT_PATH, ORG_PATH } from '../answers/paths.js';
 import { checkQuery, noParameters } from '../errors/request-faults.js';
 import { eventTimes } from '../requests/query.js';
 import { sendJsonTexts } from '../server/streamed.js';
 
-const ORG = 'name of the organization';
-
 const listFaults = compileShape(AuditListDto);
+
+const NAME_PATH = {
+  ...ORG_PATH,
+  resourceName: { description: 'name of the resource, percent-encoded; may hold slashes', example: 'order/4711' },
+};
+const ID_PATH = {
+  ...ORG_PATH,
+  resourceId: { description: 'identifier of the resource, percent-encoded; may hold slashes', example: 'order-4711' },
+};
 
 /** Operations 3 and 4 of the specification, and the lists beside them. */
 @Controller('audit/org/:org')
 export class AuditReadController {
-  constructor(private readonly queries: QueryBus) {}
+  constructor(
+    private readonly queries: QueryBus,
+    @Inject(CONFIG) private readonly config: Pick<Config, 'syncTimeoutMs'>,
+  ) {}
 
   @Get()
   @Guarded(onSome('auditctx', 'readAudit'))
-  @Documented({
+  @Documented('listEvents', {
     summary: 'List the audit events of the organization',
-    path: { org: ORG },
+    path: ORG_PATH,
     query: AuditListDto,
     answers: { 200: 'AuditEventList' },
     errors: ['validation_failed', 'invalid_cursor', 'page_too_deep'],
@@ -39,10 +52,11 @@ export class AuditReadController {
 
   @Get('id/:id')
   @Guarded(onSome('auditctx', 'readAudit'), { large: false })
-  @Documented({
+  @Documented('getEvent', {
     summary: 'Read one audit event',
-    path: { org: ORG, id: 'identifier of the event' },
+    path: EVENT_PATH,
     answers: { 200: 'AuditEventEnvelope' },
+    headers: { link: LINKED_PROOF },
     errors: ['validation_failed', 'not_found'],
   })
   async get(@Req() request: FastifyRequest, @Res() reply: FastifyReply): Promise<void> {
@@ -50,14 +64,32 @@ export class AuditReadController {
     checkQuery(noParameters, request);
     const event = await this.queries.execute(new GetAuditEvent(org, id, request.reach));
     const self = `/audit/org/${org}/id/${encodeURIComponent(id)}`;
+    reply.header('link', proofLink(self));
     sendJson(reply, eventEnvelope(event, { id }, [{ rel: 'self', href: self }]));
+  }
+
+  /** Waits for the next checkpoint, if the newest does not cover the event yet. */
+  @Get('id/:id/-proof')
+  @Guarded(onSome('auditctx', 'readAudit'), { large: false })
+  @Documented('proveEvent', {
+    summary: "Prove that one audit event is in the organization's history (C2SP tlog-proof)",
+    path: EVENT_PATH,
+    answers: { 200: { 'text/plain': 'Text' } },
+    errors: ['validation_failed', 'not_found', 'not_integrated', 'not_sealed'],
+  })
+  async prove(@Req() request: FastifyRequest, @Res() reply: FastifyReply): Promise<void> {
+    const { org, id } = request.params as { org: string; id: string };
+    checkQuery(noParameters, request);
+    const proof = await this.queries.execute(new GetEventProof(org, id, request.reach, this.config.syncTimeoutMs));
+    await request.server.access.requireStill(request);
+    reply.header('content-type', 'text/plain; charset=utf-8').header('cache-control', 'no-cache').send(proof);
   }
 
   @Get('resource/name/*')
   @Guarded(onSome('auditctx', 'readAudit'))
-  @Documented({
+  @Documented('listEventsOfNamedResource', {
     summary: 'List the audit events of a named resource',
-    path: { org: ORG, resourceName: 'name of the resource, percent-encoded; may hold slashes' },
+    path: NAME_PATH,
     query: AuditListDto,
     answers: { 200: 'AuditEventList' },
     errors: ['validation_failed', 'invalid_cursor', 'page_too_deep'],
@@ -70,9 +102,9 @@ export class AuditReadController {
 
   @Get('resource/id/*')
   @Guarded(onSome('auditctx', 'readAudit'))
-  @Documented({
+  @Documented('listEventsOfResource', {
     summary: 'List the audit events of a resource by its identifier',
-    path: { org: ORG, resourceId: 'identifier of the resource, percent-encoded; may hold slashes' },
+    path: ID_PATH,
     query: AuditListDto,
     answers: { 200: 'AuditEventList' },
     errors: ['validation_failed', 'invalid_cursor', 'page_too_deep'],

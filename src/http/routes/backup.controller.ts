@@ -8,7 +8,7 @@ import { Documented } from '../answers/documented.js';
 import { callerOf } from '../caller.js';
 import { checkQuery, noParameters } from '../errors/request-faults.js';
 import { Readiness } from '../readiness.js';
-import { sendStreamed } from '../server/streamed.js';
+import { sendStreamed, sendStreamedHead } from '../server/streamed.js';
 
 @Controller('-backup')
 export class BackupController {
@@ -20,7 +20,7 @@ export class BackupController {
   /** The whole log of the embedded store, of all organizations, as one file. The root key is not in it. */
   @Get()
   @Guarded('root')
-  @Documented({
+  @Documented('takeBackup', {
     summary: 'Copy the log: everything that was acknowledged before the request is in it',
     answers: { 200: { 'application/octet-stream': 'Backup' } },
     headers: {
@@ -33,7 +33,7 @@ export class BackupController {
   async take(@Req() request: FastifyRequest, @Res() reply: FastifyReply): Promise<void> {
     checkQuery(noParameters, request);
     reply.header('content-type', 'application/octet-stream').header('cache-control', 'no-store');
-    if (request.method === 'HEAD') return void reply.send();
+    if (request.method === 'HEAD') return sendStreamedHead(reply);
     const { file, bytes, sha256, log, heads, discard } = await this.commands.execute(new TakeBackup(callerOf(request)));
     if (reply.raw.destroyed) return discard();
     reply.raw.once('close', discard);

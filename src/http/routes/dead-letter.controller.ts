@@ -3,20 +3,23 @@ import { CommandBus } from '@nestjs/cqrs';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { type DeadLetterPage, ListDeadLetters, type ListedLetter } from '../../commands/dead-letter-list.js';
 import { ReplayDeadLetters } from '../../commands/dead-letter-replay.js';
+import { SkipRecord } from '../../commands/dead-letter-skip.js';
 import { validationFailed } from '../../contract/errors.js';
 import { LIMITS } from '../../contract/limits.js';
 import { isoTime } from '../../platform/clock.js';
 import { compileShape } from '../../shapes/compiled.js';
-import { DeadLetterListDto, ReplayDto } from '../../shapes/upkeep.js';
+import { isTrue } from '../../shapes/shape.js';
+import { DeadLetterListDto, ReplayDto, SkipDto } from '../../shapes/upkeep.js';
 import { Guarded } from '../access.js';
 import { Documented } from '../answers/documented.js';
 import { type Link, withCommas } from '../answers/envelope.js';
 import { callerOf } from '../caller.js';
-import { checkOptionalBody, checkQuery, noParameters } from '../errors/request-faults.js';
+import { checkBody, checkOptionalBody, checkQuery, noParameters } from '../errors/request-faults.js';
 import { sendJsonTexts } from '../server/streamed.js';
 
 const listFaults = compileShape(DeadLetterListDto);
 const replayFaults = compileShape(ReplayDto);
+const skipFaults = compileShape(SkipDto);
 
 const PAGE_SIZE = String(LIMITS.page.usual);
 
@@ -27,7 +30,7 @@ export class DeadLetterController {
 
   @Get()
   @Guarded('root', { large: true })
-  @Documented({
+  @Documented('listDeadLetters', {
     summary: 'List the dead letters: where each record stands, why it cannot be indexed, and whether it was replayed',
     query: DeadLetterListDto,
     answers: { 200: 'DeadLetterList' },
@@ -38,7 +41,7 @@ export class DeadLetterController {
     const { limit = PAGE_SIZE, cursor, open, raw } = query;
     const page = await this.commands.execute(
       new ListDeadLetters(
-        { limit: Number(limit), open: open === 'true', raw: raw === 'true', ...(cursor !== undefined && { cursor }) },
+        { limit: Number(limit), open: isTrue(open), raw: isTrue(raw), ...(cursor !== undefined && { cursor }) },
         callerOf(request),
       ),
     );
@@ -55,7 +58,7 @@ export class DeadLetterController {
   @Post('-replay')
   @HttpCode(200)
   @Guarded('root', { bodyOptional: true })
-  @Documented({
+  @Documented('replayDeadLetters', {
     summary: 'Replay dead letters: those of these places, or all that were not replayed',
     body: { 'application/json': 'ReplayDto' },
     bodyOptional: true,
@@ -74,6 +77,23 @@ export class DeadLetterController {
       kind: 'deadletterreplay',
       items: await this.commands.execute(new ReplayDeadLetters(body, callerOf(request))),
     };
+  }
+
+  /** A record of `control` that cannot be read stops every process, because later ones may depend on it. */
+  @Post('-skip')
+  @HttpCode(200)
+  @Guarded('root', { whileUnready: true })
+  @Documented('skipRecord', {
+    summary: 'Skip a record of control that cannot be read: it becomes a dead letter, and every process reads on',
+    body: { 'application/json': 'SkipDto' },
+    answers: { 200: 'DeadLetterSkip' },
+    errors: ['conflict', 'log_unavailable', 'outcome_unknown'],
+  })
+  async skip(@Req() request: FastifyRequest): Promise<unknown> {
+    checkQuery(noParameters, request);
+    const { place } = checkBody<SkipDto>(skipFaults, request.body);
+    const offset = Number(place.slice(place.lastIndexOf('/') + 1));
+    return { kind: 'deadletterskip', ...(await this.commands.execute(new SkipRecord(offset, callerOf(request)))) };
   }
 }
 

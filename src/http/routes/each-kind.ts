@@ -20,8 +20,6 @@ export function RouteOfEachKind<Method extends string>(
       const value = function (this: Record<Method, Handler>, request: FastifyRequest, reply: FastifyReply): unknown {
         return this[handler](request, reply, kind);
       };
-      // The name is part of the name of the operation.
-      Object.defineProperty(value, 'name', { value: name });
       const descriptor = { value, configurable: true, writable: true, enumerable: false };
       Object.defineProperty(prototype, name, descriptor);
       Req()(prototype, name, 0);

@@ -10,18 +10,23 @@ export class HealthController {
 
   @Get('live')
   @Guarded('public')
-  @Documented({ summary: 'The process runs', answers: { 200: 'Health' }, errors: [] }, true)
+  @Documented('getLiveness', { summary: 'The process runs', answers: { 200: 'Health' }, errors: [] }, true)
   live(): { status: string } {
     return { status: 'ok' };
   }
 
-  /** 200 when everything that was recorded is served, and reads are answered; else 503 with what is missing. */
+  /** 200 when everything that was recorded is served, and reads are answered; else 503 with what is missing. A warning does not change that. */
   @Get('ready')
   @Guarded('public')
-  @Documented({ summary: 'Everything that was recorded is served', answers: { 200: 'Health' }, errors: [] }, true)
-  async ready(): Promise<{ status: string }> {
+  @Documented(
+    'getReadiness',
+    { summary: 'Everything that was recorded is served', answers: { 200: 'Health' }, errors: [] },
+    true,
+  )
+  async ready(): Promise<{ status: string; warnings?: string[] }> {
     const missing = await this.readiness.check();
     if (missing.length > 0) throw new ControlError('not_ready', missing.join('; '), { missing });
-    return { status: 'ok' };
+    const warnings = this.readiness.warnings();
+    return { status: 'ok', ...(warnings.length > 0 && { warnings }) };
   }
 }

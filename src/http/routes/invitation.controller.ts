@@ -3,6 +3,7 @@ import { CommandBus, QueryBus } from '@nestjs/cqrs';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { AcceptInvitation, InviteUsers, RevokeInvitation } from '../../commands/invitation.js';
 import { ControlError, type FieldFault } from '../../contract/errors.js';
+import { kindOf } from '../../contract/kinds.js';
 import { LIMITS } from '../../contract/limits.js';
 import { ControlState } from '../../control/state.js';
 import { compileShape } from '../../shapes/compiled.js';
@@ -10,13 +11,14 @@ import { AcceptInvitationDto, InviteUsersDto } from '../../shapes/invitation.js'
 import { ResourceListDto } from '../../shapes/resource.js';
 import { Guarded, onAll } from '../access.js';
 import { Documented } from '../answers/documented.js';
+import { ORG_PATH, refPathOf } from '../answers/paths.js';
 import { sendCreated, sendJson } from '../answers/resource.js';
 import { errorBody } from '../errors/body.js';
 import { checkBody, checkIdempotencyKey, checkQuery, noParameters } from '../errors/request-faults.js';
 import { preconditionOf } from '../requests/preconditions.js';
-import { CHANGE_ERRORS, changeRequest, getResource, listResources, ORG_PATH, type RefPath } from '../resources.js';
+import { CHANGE_ERRORS, changeRequest, getResource, listResources, type RefPath } from '../resources.js';
 
-const REF_PATH = { ...ORG_PATH, ref: 'id of the invitation' };
+const REF_PATH = refPathOf(kindOf('invitation'));
 
 /** Of a route that asks for no key, bodies are short. */
 const ACCEPTANCE_BYTES = 4 * 1024;
@@ -50,7 +52,7 @@ export class InvitationController {
   /** 200 when reads show the invitations; 202 when they are recorded, but the wait for the views ran out. */
   @Post('user/-invite')
   @Guarded(onAll('user', 'invite'))
-  @Documented({
+  @Documented('inviteUsers', {
     summary:
       'Invite users by e-mail. An address has one open invitation at most: another takes its place. With `group`, the caller also needs `edit` on that group',
     path: ORG_PATH,
@@ -78,7 +80,7 @@ export class InvitationController {
 
   @Get('invitation')
   @Guarded(onAll('user', 'invite'))
-  @Documented({
+  @Documented('listInvitations', {
     summary: 'List the open invitations, the oldest first; those that have expired are open to nobody, and listed too',
     path: ORG_PATH,
     query: ResourceListDto,
@@ -91,9 +93,10 @@ export class InvitationController {
 
   @Get('invitation/:ref')
   @Guarded(onAll('user', 'invite'))
-  @Documented({
+  @Documented('getInvitation', {
     summary: 'Read an invitation',
     path: REF_PATH,
+    revalidated: true,
     answers: { 200: 'Invitation' },
     headers: { etag: 'its version' },
     errors: ['validation_failed', 'not_found'],
@@ -104,7 +107,7 @@ export class InvitationController {
 
   @Delete('invitation/:ref')
   @Guarded(onAll('user', 'invite'))
-  @Documented({
+  @Documented('revokeInvitation', {
     summary: 'Revoke an invitation: its code is worth nothing from now on',
     path: REF_PATH,
     conditional: true,
@@ -122,13 +125,14 @@ export class InvitationController {
   @Post('invitation/:ref/-accept')
   @Guarded('invited', { maxBytes: ACCEPTANCE_BYTES })
   @Documented(
+    'acceptInvitation',
     {
       summary:
         'Become a user, with the code of an invitation in place of a key; answers the first key, shown this once. A wrong code, an unknown invitation and an unknown organization are answered alike',
       path: REF_PATH,
       idempotent: true,
       body: { 'application/json': 'AcceptInvitationDto' },
-      answers: { 201: 'NewUser', 202: 'NewUser' },
+      answers: { 201: 'AcceptedUser', 202: 'AcceptedUser' },
       headers: { location: 'the path of the user', etag: 'its version' },
       errors: [
         'forbidden',

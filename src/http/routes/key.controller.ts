@@ -3,18 +3,20 @@ import { CommandBus, QueryBus } from '@nestjs/cqrs';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { AddKey, RemoveKey } from '../../commands/key.js';
 import { type Kind, kindsWith } from '../../contract/kinds.js';
-import { parseInstant } from '../../model/instant.js';
+import { readInstant } from '../../model/instant.js';
 import type { KeyHolder } from '../../model/key.js';
 import { keyViewOf } from '../../model/views.js';
 import { isoTime } from '../../platform/clock.js';
+import { lowerCaseId } from '../../platform/text.js';
 import { ListKeys } from '../../queries/key-list.js';
 import { compileShape } from '../../shapes/compiled.js';
 import { AddKeyDto, RemoveKeyDto } from '../../shapes/key.js';
 import { Guarded, type Needed, onOne, onSelfOr } from '../access.js';
 import { Documented } from '../answers/documented.js';
+import { refPathOf } from '../answers/paths.js';
 import { sendIssuedKey, sendList } from '../answers/resource.js';
 import { checkBody, checkQuery, noParameters } from '../errors/request-faults.js';
-import { CHANGE_ERRORS, changeRequest, type RefPath, refPathOf } from '../resources.js';
+import { CHANGE_ERRORS, changeRequest, type RefPath } from '../resources.js';
 import { RouteOfEachKind } from './each-kind.js';
 
 /** Users change their own keys; nobody's permission but `manage` reaches those of another. */
@@ -32,11 +34,11 @@ const addKeyFaults = compileShape(AddKeyDto);
 const removeKeyFaults = compileShape(RemoveKeyDto);
 
 function AddKeyOf(kind: Kind): MethodDecorator {
-  const { name, noun } = kind;
+  const { name, schema, noun } = kind;
   return applyDecorators(
     Post(`${name}/:ref/-addKey`),
     Guarded(mayChange(kind)),
-    Documented({
+    Documented(`add${schema}Key`, {
       summary: `Issue a key of a ${noun}, shown this once`,
       path: refPathOf(kind),
       idempotent: true,
@@ -49,11 +51,11 @@ function AddKeyOf(kind: Kind): MethodDecorator {
 }
 
 function RemoveKeyOf(kind: Kind): MethodDecorator {
-  const { name, noun } = kind;
+  const { name, schema, noun } = kind;
   return applyDecorators(
     Post(`${name}/:ref/-removeKey`),
     Guarded(mayChange(kind)),
-    Documented({
+    Documented(`remove${schema}Key`, {
       summary: `Revoke a key of a ${noun}: it is worth nothing from now on`,
       path: refPathOf(kind),
       idempotent: true,
@@ -65,11 +67,11 @@ function RemoveKeyOf(kind: Kind): MethodDecorator {
 }
 
 function ListKeysOf(kind: Kind): MethodDecorator {
-  const { name, noun } = kind;
+  const { name, schema, noun } = kind;
   return applyDecorators(
     Get(`${name}/:ref/-keys`),
     Guarded(mayList(kind)),
-    Documented({
+    Documented(`list${schema}Keys`, {
       summary: `List the keys of a ${noun}, the oldest first, without their secrets`,
       path: refPathOf(kind),
       answers: { 200: 'KeyList' },
@@ -92,7 +94,7 @@ export class KeyController {
   async add(request: FastifyRequest, reply: FastifyReply, kind: Kind): Promise<void> {
     checkQuery(noParameters, request);
     const { description, expires } = checkBody<AddKeyDto>(addKeyFaults, request.body);
-    const until = expires === undefined ? undefined : parseInstant(expires);
+    const until = expires === undefined ? undefined : readInstant(expires);
     const wanted = { description, ...(until !== undefined && { expires: isoTime(until) }) };
     const command = new AddKey(changeRequest(request), holderOf(request, kind), wanted);
     sendIssuedKey(reply, await this.commands.execute(command));
@@ -101,7 +103,7 @@ export class KeyController {
   async remove(request: FastifyRequest, reply: FastifyReply, kind: Kind): Promise<void> {
     checkQuery(noParameters, request);
     const { id } = checkBody<RemoveKeyDto>(removeKeyFaults, request.body);
-    await this.commands.execute(new RemoveKey(changeRequest(request), holderOf(request, kind), id));
+    await this.commands.execute(new RemoveKey(changeRequest(request), holderOf(request, kind), lowerCaseId(id)));
     reply.code(204).send();
   }
 

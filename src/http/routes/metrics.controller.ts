@@ -10,7 +10,11 @@ export class MetricsController {
 
   @Get()
   @Guarded('public')
-  @Documented({ summary: 'Counters for Prometheus', answers: { 200: { 'text/plain': 'Text' } }, errors: [] }, true)
+  @Documented(
+    'getMetrics',
+    { summary: 'Counters for Prometheus', answers: { 200: { 'text/plain': 'Text' } }, errors: [] },
+    true,
+  )
   async read(@Res() reply: FastifyReply): Promise<void> {
     const text = await this.metrics.exposition();
     reply.header('content-type', this.metrics.contentType).send(text);

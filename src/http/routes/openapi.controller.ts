@@ -39,14 +39,18 @@ const ASSETS: Readonly<Record<string, { readonly type: string; readonly text: ()
 export class OpenApiController {
   @Get('openapi.json')
   @Guarded('public')
-  @Documented({ summary: 'This document', answers: { 200: 'OpenApi' }, errors: [] }, true)
+  @Documented('getOpenApi', { summary: 'This document', answers: { 200: 'OpenApi' }, errors: [] }, true)
   document(@Res() reply: FastifyReply): void {
     reply.header('content-type', 'application/json; charset=utf-8').send(committedDocument());
   }
 
   @Get('docs')
   @Guarded('public')
-  @Documented({ summary: 'This document as a page', answers: { 200: { 'text/html': 'Text' } }, errors: [] }, true)
+  @Documented(
+    'getDocs',
+    { summary: 'This document as a page', answers: { 200: { 'text/html': 'Text' } }, errors: [] },
+    true,
+  )
   page(@Res() reply: FastifyReply): void {
     sendText(reply, 'text/html', PAGE);
   }
@@ -54,9 +58,10 @@ export class OpenApiController {
   @Get('docs/:asset')
   @Guarded('public')
   @Documented(
+    'getDocsAsset',
     {
       summary: 'A file of the page',
-      path: { asset: 'name of the file' },
+      path: { asset: { description: 'name of the file', example: 'page.js' } },
       answers: { 200: { 'text/css': 'Text', 'text/javascript': 'Text' } },
       errors: ['not_found'],
     },

@@ -7,6 +7,7 @@ import { compileShape } from '../../shapes/compiled.js';
 import { CreateOrgDto } from '../../shapes/org.js';
 import { Guarded } from '../access.js';
 import { Documented } from '../answers/documented.js';
+import { ORG_PATH } from '../answers/paths.js';
 import { sendIssuedKey } from '../answers/resource.js';
 import { callerOf } from '../caller.js';
 import {
@@ -31,7 +32,7 @@ export class OrgController {
   /** 201 when the organization can be read; 202 when it is made, but the wait for the views ran out. */
   @Post()
   @Guarded('root')
-  @Documented({
+  @Documented('createOrg', {
     summary: "Create an organization, its service account `admin`, and that account's first key, shown this once",
     idempotent: true,
     body: { 'application/json': 'CreateOrgDto' },
@@ -63,10 +64,10 @@ export class OrgController {
 
   @Post(':org/-recover')
   @Guarded('root', { bodyOptional: true })
-  @Documented({
+  @Documented('recoverOrg', {
     summary:
       'Give an organization that has lost its last key a new one of its service account `admin`, shown this once',
-    path: { org: 'name of the organization' },
+    path: ORG_PATH,
     idempotent: true,
     answers: { 201: 'IssuedKey', 202: 'IssuedKey' },
     headers: { location: 'the path of the service account' },
@@ -80,9 +81,9 @@ export class OrgController {
 
   @Get(':org')
   @Guarded('member')
-  @Documented({
+  @Documented('getOrg', {
     summary: 'Read an organization',
-    path: { org: 'name of the organization' },
+    path: ORG_PATH,
     answers: { 200: 'Org' },
     errors: ['validation_failed', 'not_found'],
   })

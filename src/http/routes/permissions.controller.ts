@@ -4,16 +4,16 @@ import { type Kind, kindsWith } from '../../contract/kinds.js';
 import { permissionsOn, type TargetKind } from '../../model/permission.js';
 import { Guarded } from '../access.js';
 import { Documented } from '../answers/documented.js';
+import { ORG_PATH } from '../answers/paths.js';
 import { sendJson } from '../answers/resource.js';
 import { checkQuery, noParameters } from '../errors/request-faults.js';
-import { ORG_PATH } from '../resources.js';
 import { RouteOfEachKind } from './each-kind.js';
 
-function PermissionsOn({ name }: Kind): MethodDecorator {
+function PermissionsOn({ name, schema }: Kind): MethodDecorator {
   return applyDecorators(
     Get(`${name}/-schema/permissions`),
     Guarded('member'),
-    Documented({
+    Documented(`list${schema}Permissions`, {
       summary: `List the permissions that policies grant on the kind ${name}`,
       path: ORG_PATH,
       answers: { 200: 'Permissions' },

@@ -11,9 +11,10 @@ import { EventLogDto } from '../../shapes/resource-history.js';
 import { Guarded, onOne } from '../access.js';
 import { Documented } from '../answers/documented.js';
 import { eventsEnvelope, type Link } from '../answers/envelope.js';
+import { ORG_PATH } from '../answers/paths.js';
 import { checkQuery } from '../errors/request-faults.js';
 import { eventTimes } from '../requests/query.js';
-import { ORG_PATH, type RefPath } from '../resources.js';
+import type { RefPath } from '../resources.js';
 import { sendJsonTexts } from '../server/streamed.js';
 import { RouteOfEachKind } from './each-kind.js';
 
@@ -22,16 +23,19 @@ const logFaults = compileShape(EventLogDto);
 const PAGE_SIZE = String(LIMITS.page.usual);
 
 function EventLogOf(kind: Kind): MethodDecorator {
-  const { name, noun } = kind;
+  const { name, schema, noun, example } = kind;
   const named = kind.ref === 'email' ? 'e-mail address' : 'name';
   return applyDecorators(
     Get(`${name}/:ref/-eventlog`),
     Guarded(onOne(name, 'view'), { large: true }),
-    Documented({
+    Documented(`listEventsOf${schema}`, {
       summary: `List what happened to a ${noun}, newest first; also when it is deleted`,
       path: {
         ...ORG_PATH,
-        ref: `${named} of the ${noun}, or its identifier; where several had it one after the other, the last is meant`,
+        ref: {
+          description: `${named} of the ${noun}, or its identifier; where several had it one after the other, the last is meant`,
+          example,
+        },
       },
       query: EventLogDto,
       answers: { 200: 'AuditEventList' },

@@ -11,6 +11,7 @@ import type { ViewKind } from '../../model/views.js';
 import { ResourceListDto } from '../../shapes/resource.js';
 import { Guarded, onAll, onOne, onSome } from '../access.js';
 import { type Documentation, Documented } from '../answers/documented.js';
+import { ORG_PATH, refPathOf } from '../answers/paths.js';
 import { sendChanged, sendCreated } from '../answers/resource.js';
 import { checkBody, checkQuery, noParameters } from '../errors/request-faults.js';
 import { changeOf, preconditionOf } from '../requests/preconditions.js';
@@ -19,10 +20,8 @@ import {
   changeRequest,
   getResource,
   listResources,
-  ORG_PATH,
   queryResources,
   type RefPath,
-  refPathOf,
 } from '../resources.js';
 
 const ETAG = { etag: 'its version' };
@@ -35,15 +34,12 @@ export function resourceController(of: ShapedKind): Type {
   const builtin = (operation: Operation) => (kind.builtin.includes(operation) ? (['builtin_resource'] as const) : []);
   const offered = (operation: Operation, ...decorators: MethodDecorator[]) =>
     applyDecorators(...(kind.operations.includes(operation) ? decorators : []));
-  const listed: Pick<Documentation, 'path' | 'query' | 'answers'> = {
-    path: ORG_PATH,
-    query: ResourceListDto,
-    answers: { 200: `${schema}List` },
-  };
-  const edited = (body: string): Omit<Documentation, 'summary'> => ({
+  const several = plural.replace(/(?:^| )./g, (initial) => initial.trim().toUpperCase());
+  const listed: Pick<Documentation, 'path' | 'query'> = { path: ORG_PATH, query: ResourceListDto };
+  const edited = (body: string, ...types: readonly string[]): Omit<Documentation, 'summary'> => ({
     path: refPath,
     conditional: true,
-    body: { 'application/json': body },
+    body: Object.fromEntries(['application/json', ...types].map((type) => [type, body])),
     answers: { 200: schema, 202: schema },
     headers: ETAG,
     errors: ['not_found', 'builtin_tag', ...builtin('edit'), 'precondition_failed', ...CHANGE_ERRORS],
@@ -62,7 +58,7 @@ export function resourceController(of: ShapedKind): Type {
       'create',
       Post(),
       Guarded(onAll(name, 'create')),
-      Documented({
+      Documented(`create${schema}`, {
         summary: `Create a ${noun}${says.create ?? ''}`,
         path: ORG_PATH,
         idempotent: true,
@@ -84,9 +80,10 @@ export function resourceController(of: ShapedKind): Type {
       'list',
       Get(),
       Guarded(onSome(name, 'view')),
-      Documented({
+      Documented(`list${several}`, {
         summary: `List the ${plural}, by ${kind.ref === 'email' ? 'e-mail address' : 'name'}`,
         ...listed,
+        answers: { 200: `${schema}List` },
         errors: ['validation_failed', 'invalid_cursor'],
       }),
     )
@@ -98,9 +95,10 @@ export function resourceController(of: ShapedKind): Type {
       'get',
       Get(':ref'),
       Guarded(onOne(name, 'view')),
-      Documented({
+      Documented(`get${schema}`, {
         summary: `Read a ${noun}${says.get ?? ''}`,
         path: refPath,
+        revalidated: !kind.shown.includes('keys'),
         answers: { 200: schema },
         headers: ETAG,
         errors: ['validation_failed', 'not_found'],
@@ -114,9 +112,9 @@ export function resourceController(of: ShapedKind): Type {
       'edit',
       Patch(':ref'),
       Guarded(onOne(name, 'edit')),
-      Documented({
+      Documented(`patch${schema}`, {
         summary: `Change ${whole}: the body is merged into ${into} (RFC 7396)${says.patch ?? ''}`,
-        ...edited(`${schema}Patch`),
+        ...edited(`${schema}Patch`, 'application/merge-patch+json'),
       }),
     )
     patch(@Req() request: FastifyRequest, @Res() reply: FastifyReply): Promise<void> {
@@ -127,7 +125,7 @@ export function resourceController(of: ShapedKind): Type {
       'edit',
       Put(':ref'),
       Guarded(onOne(name, 'edit')),
-      Documented({
+      Documented(`replace${schema}`, {
         summary: `Replace ${whole}: what the body leaves out gets its default`,
         ...edited(`${schema}Replacement`),
       }),
@@ -140,7 +138,7 @@ export function resourceController(of: ShapedKind): Type {
       'delete',
       Delete(':ref'),
       Guarded(onOne(name, 'delete')),
-      Documented({
+      Documented(`delete${schema}`, {
         summary: `Delete a ${noun}${says.delete ?? ''}`,
         path: refPath,
         conditional: true,
@@ -159,10 +157,11 @@ export function resourceController(of: ShapedKind): Type {
       'query',
       Post('-query'),
       Guarded(onSome(name, 'view')),
-      Documented({
+      Documented(`query${several}`, {
         summary: `Find ${plural}`,
         ...listed,
         body: { 'application/json': 'QueryDto' },
+        answers: { 200: `${schema}Found` },
         errors: ['invalid_cursor'],
       }),
     )
@@ -177,7 +176,7 @@ export function resourceController(of: ShapedKind): Type {
       sendChanged(reply, name, await this.commands.execute(command), this.state.read);
     }
   }
-  // The name is part of the names of the operations.
+  // The name is the tag of the operations.
   Object.defineProperty(ResourceController, 'name', { value: `${schema}Controller` });
   return ResourceController;
 }

@@ -1,8 +1,9 @@
 import { Controller, Get, HttpCode, Post, Req, Res } from '@nestjs/common';
-import { CommandBus } from '@nestjs/cqrs';
+import { CommandBus, QueryBus } from '@nestjs/cqrs';
 import type { FastifyReply, FastifyRequest } from 'fastify';
-import { StartRebuild, StartReconciliation } from '../../commands/upkeep.js';
+import { StartRebuild, StartReconciliation, StartTlogCheck } from '../../commands/upkeep.js';
 import { type JobName, type JobState, Jobs } from '../../commands/upkeep-jobs.js';
+import { GetTlogStatus } from '../../queries/tlog.js';
 import { compileShape } from '../../shapes/compiled.js';
 import { ReconcileDto } from '../../shapes/upkeep.js';
 import { Guarded } from '../access.js';
@@ -12,23 +13,24 @@ import { checkOptionalBody, checkQuery, noMembers, noParameters } from '../error
 
 const reconcileFaults = compileShape(ReconcileDto);
 
-/** Jobs on the whole read model of the service. Each runs in the process that took the request, which knows its state. */
+/** Jobs on the whole read model of the service. Each runs in the process that took the request; every process knows its state. */
 @Controller()
 export class MaintenanceController {
   constructor(
     private readonly commands: CommandBus,
+    private readonly queries: QueryBus,
     private readonly jobs: Jobs,
   ) {}
 
   /** Reads and writes go on meanwhile. */
   @Post('-rebuild')
   @HttpCode(202)
-  @Guarded('root', { bodyOptional: true })
-  @Documented({
+  @Guarded('root', { bodyOptional: true, whileUnready: true })
+  @Documented('startRebuild', {
     summary: 'Begin to fill the read model anew from the log, in place of the one that serves',
     answers: { 202: 'RebuildJob' },
     headers: { location: 'where its state is read' },
-    errors: ['validation_failed', 'conflict', 'log_unavailable'],
+    errors: ['validation_failed', 'conflict', 'log_unavailable', 'read_model_unavailable'],
   })
   async rebuild(@Req() request: FastifyRequest, @Res({ passthrough: true }) reply: FastifyReply): Promise<JobBody> {
     checkQuery(noParameters, request);
@@ -38,28 +40,28 @@ export class MaintenanceController {
   }
 
   @Get('-rebuild')
-  @Guarded('root')
-  @Documented({
-    summary: 'Read how far the last rebuild of this process is, and its report',
+  @Guarded('root', { whileUnready: true })
+  @Documented('getRebuild', {
+    summary: 'Read how far the last rebuild is, and its report',
     answers: { 200: 'RebuildJob' },
-    errors: ['validation_failed'],
+    errors: ['validation_failed', 'read_model_unavailable'],
   })
-  rebuildState(@Req() request: FastifyRequest): JobBody {
+  async rebuildState(@Req() request: FastifyRequest): Promise<JobBody> {
     checkQuery(noParameters, request);
-    return jobBody('rebuild', this.jobs.state('rebuild'));
+    return jobBody('rebuild', await this.jobs.state('rebuild'));
   }
 
   /** Only what was indexed when it begins is compared. With `repair`, what differs is written as the log says. */
   @Post('-reconcile')
   @HttpCode(202)
   @Guarded('root', { bodyOptional: true })
-  @Documented({
+  @Documented('startReconciliation', {
     summary: 'Begin to compare the read model with the log, and to repair it if so asked',
     body: { 'application/json': 'ReconcileDto' },
     bodyOptional: true,
     answers: { 202: 'ReconcileJob' },
     headers: { location: 'where its state is read' },
-    errors: ['conflict', 'log_unavailable'],
+    errors: ['conflict', 'log_unavailable', 'read_model_unavailable'],
   })
   async reconcile(@Req() request: FastifyRequest, @Res({ passthrough: true }) reply: FastifyReply): Promise<JobBody> {
     checkQuery(noParameters, request);
@@ -70,21 +72,61 @@ export class MaintenanceController {
 
   @Get('-reconcile')
   @Guarded('root')
-  @Documented({
-    summary: 'Read how far the last reconciliation of this process is, and its report',
+  @Documented('getReconciliation', {
+    summary: 'Read how far the last reconciliation is, and its report',
     answers: { 200: 'ReconcileJob' },
-    errors: ['validation_failed'],
+    errors: ['validation_failed', 'read_model_unavailable'],
   })
-  reconcileState(@Req() request: FastifyRequest): JobBody {
+  async reconcileState(@Req() request: FastifyRequest): Promise<JobBody> {
     checkQuery(noParameters, request);
-    return jobBody('reconcile', this.jobs.state('reconcile'));
+    return jobBody('reconcile', await this.jobs.state('reconcile'));
+  }
+
+  /** Reads all of the log that is sealed. Changes nothing. */
+  @Post('-tlog-check')
+  @HttpCode(202)
+  @Guarded('root', { bodyOptional: true })
+  @Documented('startTlogCheck', {
+    summary: 'Begin to make the trees over the log anew, and to compare them with what was sealed',
+    answers: { 202: 'TlogCheckJob' },
+    headers: { location: 'where its state is read' },
+    errors: ['validation_failed', 'conflict', 'read_model_unavailable'],
+  })
+  async checkTrees(@Req() request: FastifyRequest, @Res({ passthrough: true }) reply: FastifyReply): Promise<JobBody> {
+    checkQuery(noParameters, request);
+    checkOptionalBody(noMembers, request.body);
+    reply.header('location', '/-tlog-check');
+    return jobBody('tlog-check', await this.commands.execute(new StartTlogCheck()));
+  }
+
+  @Get('-tlog-check')
+  @Guarded('root')
+  @Documented('getTlogCheck', {
+    summary: 'Read how far the last check of the trees is, and its report',
+    answers: { 200: 'TlogCheckJob' },
+    errors: ['validation_failed', 'read_model_unavailable'],
+  })
+  async checkState(@Req() request: FastifyRequest): Promise<JobBody> {
+    checkQuery(noParameters, request);
+    return jobBody('tlog-check', await this.jobs.state('tlog-check'));
+  }
+
+  /** Of the sealed history, as far as the process that takes the request knows it. */
+  @Get('-tlog-status')
+  @Guarded('root', { whileUnready: true })
+  @Documented('getTlogStatus', {
+    summary: 'Read how far the log is sealed, who cosigned that, and where it is anchored',
+    answers: { 200: 'TlogStatus' },
+    errors: ['validation_failed', 'log_unavailable', 'read_model_unavailable'],
+  })
+  async tlogStatus(@Req() request: FastifyRequest): Promise<object> {
+    checkQuery(noParameters, request);
+    const status = await this.queries.execute(new GetTlogStatus());
+    return { kind: 'tlogstatus', ...status, links: [{ rel: 'self', href: '/-tlog-status' }] };
   }
 }
 
-interface JobBody extends JobState {
-  readonly kind: 'job';
-  readonly name: JobName;
-}
+type JobBody = JobState & { readonly kind: 'job'; readonly name: JobName };
 
 function jobBody(name: JobName, state: JobState): JobBody & { readonly links: readonly object[] } {
   return { kind: 'job', name, ...state, links: [{ rel: 'self', href: `/-${name}` }] };

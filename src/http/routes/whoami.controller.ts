@@ -17,7 +17,7 @@ export class WhoAmIController {
 
   @Get()
   @Guarded('keyed')
-  @Documented({
+  @Documented('getCaller', {
     summary: 'Tell whom the key speaks for, until when, and what it may do',
     answers: { 200: 'WhoAmI' },
     errors: ['validation_failed'],

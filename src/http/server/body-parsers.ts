@@ -1,7 +1,8 @@
-import type { FastifyInstance, FastifyRequest } from 'fastify';
+import type { FastifyBodyParser, FastifyInstance, FastifyRequest } from 'fastify';
 import { ControlError } from '../../contract/errors.js';
 import type { Steps, Turns } from '../../platform/turns.js';
 import { type JsonDocument, parseJson } from '../json/parse.js';
+import { unpackBody } from './unpacked.js';
 
 /** A body of more bytes is parsed when its organization has a turn: it can take 20 ms. */
 const SHORT_BYTES = 32 * 1024;
@@ -11,8 +12,9 @@ const SHORT_BYTES = 32 * 1024;
  * Where a request needs no body, an empty one is none, whatever type it is said to be of: many clients name one always.
  */
 export function addBodyParsers(server: FastifyInstance, turns: Turns): void {
+  server.addHook('preParsing', unpackBody);
   server.removeAllContentTypeParsers();
-  server.addContentTypeParser('application/json', { parseAs: 'buffer' }, (request, body, done) => {
+  const json: FastifyBodyParser<string | Buffer> = (request, body, done) => {
     const bytes = body as Buffer;
     if (bytes.length === 0 && needsNoBody(request)) return done(null);
     const { unparsed, parse = parseJson } = request.routeOptions.config;
@@ -27,18 +29,29 @@ export function addBodyParsers(server: FastifyInstance, turns: Turns): void {
     } catch (error) {
       done(error as Error);
     }
-  });
+  };
+  server.addContentTypeParser('application/json', { parseAs: 'buffer' }, json);
+  // RFC 7396: the type of a patch says how it is merged, and every PATCH is merged so.
+  server.addContentTypeParser('application/merge-patch+json', { parseAs: 'buffer' }, (request, body, done) =>
+    request.method === 'PATCH' ? json(request, body, done) : done(refusedType()),
+  );
   server.addContentTypeParser('application/x-ndjson', { parseAs: 'buffer' }, (request, body, done) => {
     const bytes = body as Buffer;
     if (bytes.length === 0 && needsNoBody(request)) return done(null);
-    done(null, { type: 'ndjson', bytes });
+    const type = request.routeOptions.config.packed ? request.sentType : 'ndjson';
+    done(null, { type, bytes });
   });
   server.addContentTypeParser('*', (request, _stream, done) => {
     if (isEmpty(request) && needsNoBody(request)) return done(null);
-    done(
-      new ControlError('unsupported_media_type', 'this route does not accept this Content-Type; send application/json'),
-    );
+    done(refusedType());
   });
+}
+
+function refusedType(): ControlError {
+  return new ControlError(
+    'unsupported_media_type',
+    'this route does not accept this Content-Type; send application/json',
+  );
 }
 
 /** What comes next, the checks of what was parsed, is for another slice. */

@@ -28,10 +28,10 @@ function fault(header: string, reason: string): ControlError {
 
 const PARAMETER = /;\s*([^=;\s]+)\s*=\s*(?:"((?:[^"\\]|\\.)*)"|([^;\s]*))/g;
 
-/** Refuses text in anything but UTF-8, which would be read as something else than was meant. */
-export function refusedCharset({ headers }: FastifyRequest): ControlError | undefined {
+/** Refuses text in anything but UTF-8, which would be read as something else than was meant, unless the route takes any. */
+export function refusedCharset({ headers, routeOptions }: FastifyRequest): ControlError | undefined {
   const type = headers['content-type'];
-  if (type === undefined || !type.includes(';')) return undefined;
+  if (routeOptions.config.packed || type === undefined || !type.includes(';')) return undefined;
   for (const [, name = '', quoted, plain] of type.matchAll(PARAMETER)) {
     if (name.toLowerCase() !== 'charset' || /^utf-?8$/i.test(quoted ?? plain ?? '')) continue;
     return new ControlError('unsupported_media_type', 'the body must be UTF-8; send charset=utf-8, or no charset');

@@ -3,7 +3,6 @@ import { FastifyAdapter } from '@nestjs/platform-fastify';
 import {
   type FastifyHttpOptions,
   type FastifyInstance,
-  type FastifyRequest,
   type HTTPMethods,
   LogController,
   type RawServerDefault,
@@ -18,9 +17,12 @@ import { type AccessCheck, requireAccess } from '../access.js';
 import { addressOf } from '../caller.js';
 import type { ErrorFilter } from '../errors/filter.js';
 import { addBodyParsers } from './body-parsers.js';
+import { type Cors } from './cors.js';
 import { ambiguousFraming, refusedCharset } from './framing.js';
 import { keepOutOfFrames, SAFE_HEADERS } from './safe-headers.js';
+import { withLowerCaseIds, withoutTrailingSlash } from './spelling.js';
 import { secureOptions } from './tls.js';
+import { refusedEncoding } from './unpacked.js';
 import { refuseUnparsed } from './unparsed.js';
 
 declare module 'fastify' {
@@ -52,6 +54,7 @@ export function fastifyAdapter(config: Config, logger: Logger, ids: Ids, errors:
   const options: FastifyHttpOptions<RawServerDefault> & { skipMiddie: boolean } = {
     loggerInstance: logger,
     logController: new LogController({ disableRequestLogging: true }),
+    rewriteUrl: ({ url = '' }) => withoutTrailingSlash(url),
     trustProxy: config.trustedProxies.length > 0 ? [...config.trustedProxies] : false,
     genReqId: (request) => requestId(request, ids),
     connectionTimeout: STALLED_MS,
@@ -92,6 +95,7 @@ export function prepareServer(
   access: AccessCheck,
   gate: Gate,
   turns = new Turns(),
+  cors?: Cors,
 ): ReadonlyMap<string, Set<string>> {
   const routes = new Map<string, Set<string>>();
   // A client may close its side after its last request: it still gets its response. Not in Node's types.
@@ -102,6 +106,7 @@ export function prepareServer(
   server.decorateRequest('missing', null);
   server.decorateRequest('remoteIp', '');
   server.decorateRequest('endsConnection', false);
+  server.decorateRequest('sentType', '');
   server.decorate('access', access);
   server.addHook('onRoute', (route) => {
     requireAccess(route);
@@ -115,12 +120,15 @@ export function prepareServer(
   server.addHook('onRequest', (request, reply, done) => {
     reply.headers(SAFE_HEADERS).header('x-request-id', request.id);
     request.remoteIp = addressOf(request);
+    withLowerCaseIds(request.params);
+    cors?.allow(request, reply);
     const ambiguity = ambiguousFraming(request);
     request.endsConnection = ambiguity !== undefined;
     if (ambiguity) return done(ambiguity);
     if (request.is404) return done(new ControlError('not_found', 'no such route exists'));
     // Public routes report on the process itself, so they respond in any state.
-    const open = request.routeOptions.config.access === 'public';
+    const { access, whileUnready = false } = request.routeOptions.config;
+    const open = access === 'public' || (whileUnready && !gate.isStopping);
     const reason = open ? undefined : gate.closedBecause();
     if (reason !== undefined) return done(new ControlError('not_ready', reason));
     done(refusedEncoding(request) ?? refusedCharset(request));
@@ -137,33 +145,29 @@ export function prepareServer(
   return routes;
 }
 
-function refusedEncoding(request: FastifyRequest): ControlError | undefined {
-  const encoding = request.headers['content-encoding'];
-  if (encoding === undefined || encoding === 'identity') return undefined;
-  return new ControlError(
-    'unsupported_media_type',
-    'compressed bodies are not accepted; send the body without Content-Encoding',
-  );
-}
-
 /** All that Node parses; CONNECT asks for a tunnel, not for a path. */
 const ALL_METHODS = METHODS.filter((method) => method !== 'CONNECT') as HTTPMethods[];
 
-/** Answers 405 with `Allow` where a path exists and the method does not: call it after the routes are made. */
-export function refuseOtherMethods(server: FastifyInstance, routes: ReadonlyMap<string, ReadonlySet<string>>): void {
+/** Refuses with 405 and `Allow` if a path exists and the method does not: call it after the routes are made. With CORS, OPTIONS has an answer. */
+export function refuseOtherMethods(
+  server: FastifyInstance,
+  routes: ReadonlyMap<string, ReadonlySet<string>>,
+  cors?: Cors,
+): void {
   for (const method of ALL_METHODS) {
     if (!server.supportedMethods.includes(method)) server.addHttpMethod(method);
   }
   for (const [url, allowed] of [...routes]) {
     const others = ALL_METHODS.filter((method) => !allowed.has(method));
-    const allow = [...allowed].sort().join(', ');
+    const allow = [...allowed, ...(cors ? ['OPTIONS'] : [])].sort().join(', ');
     server.route({
       url,
       method: others,
       config: { access: 'public' },
       // Before the body is read: it does not matter what it would say.
-      onRequest: (_request, reply, done) => {
+      onRequest: (request, reply, done) => {
         reply.header('allow', allow);
+        if (cors && request.method === 'OPTIONS') return cors.answerOptions(request, reply, allow);
         done(new ControlError('method_not_allowed', `this path does not support the method; it supports ${allow}`));
       },
       handler: (_request, reply) => reply,

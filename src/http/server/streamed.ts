@@ -1,5 +1,6 @@
 import { Readable } from 'node:stream';
 import type { FastifyReply } from 'fastify';
+import { turnOfTheLoop } from '../../platform/waiting.js';
 import type { Readiness } from '../readiness.js';
 
 /** A client that has taken nothing for so long is given up. */
@@ -29,6 +30,18 @@ export function sendStreamed(reply: FastifyReply, stream: Readable, readiness: R
     ended();
   });
   reply.send(stream);
+}
+
+/** Answers HEAD as GET is streamed: without a length, which is not known before the body is made. */
+export function sendStreamedHead(reply: FastifyReply): void {
+  reply.send(Readable.from([], { objectMode: false }));
+}
+
+/** 304. Of a HEAD Fastify would say that its GET has no content. */
+export function sendNotModified(reply: FastifyReply): void {
+  reply.code(304);
+  if (reply.request.method === 'HEAD') sendStreamedHead(reply);
+  else reply.send();
 }
 
 /** A larger answer is streamed; a smaller one is sent whole, with its length. */
@@ -61,6 +74,8 @@ function* emptied(texts: string[]): Generator<string> {
 /** What waits for a slow client is held back from one that is no longer allowed to have it. */
 async function* whileAllowed({ request }: FastifyReply, texts: Iterable<string>): AsyncGenerator<string> {
   for (const text of texts) {
+    // A client that reads fast would get all of it in one turn of the loop.
+    await turnOfTheLoop();
     await request.server.access.requireStill(request);
     yield text;
   }

@@ -7,8 +7,10 @@ interface KafkaConfig {
   readonly topicPrefix: string;
   /** Copies of each partition; 1 only where power loss may lose what was acknowledged. */
   readonly replication: 1 | 3;
-  /** Of `audit`, when the topic is made; undefined: as it is, or 12. */
+  /** Of `audit`, when the topic is made, which must never have fewer; undefined: as it is, or 12. */
   readonly partitions: number | undefined;
+  /** Whether records that no context can serve any more are deleted from `audit`. */
+  readonly deleteExpired: boolean;
   readonly tls: { readonly ca?: string } | undefined;
   readonly sasl:
     | { readonly mechanism: SaslMechanism; readonly username: string; readonly password: string }
@@ -60,6 +62,7 @@ function readKafka(env: Env): KafkaConfig {
       env.optional('CONTROL_KAFKA_PARTITIONS') === undefined
         ? undefined
         : env.whole('CONTROL_KAFKA_PARTITIONS', 12, 1, 10_000),
+    deleteExpired: env.oneOf('CONTROL_KAFKA_DELETE_EXPIRED', ['true', 'false'], 'false') === 'true',
     tls: tls ? { ...(ca !== undefined && { ca }) } : undefined,
     sasl: readSasl(env),
   };

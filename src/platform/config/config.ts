@@ -3,8 +3,10 @@ import { isIP } from 'node:net';
 import { createSecureContext } from 'node:tls';
 import { type MailLimits, QUOTA_KINDS, QUOTAS, type Quotas } from '../../contract/limits.js';
 import { Env } from '../env.js';
+import { MIB, memoryLimit } from '../memory.js';
 import { LEAST_SECRET_BITS, MAKE_A_SECRET, secretBits } from '../secret-strength.js';
 import { type ClusterConfig, readClusterConfig } from './cluster.js';
+import { readTlog, type TlogConfig } from './tlog.js';
 
 export interface Config {
   readonly host: string;
@@ -16,17 +18,23 @@ export interface Config {
   readonly secret: string | undefined;
   /** How long a sync publish waits until its event is searchable. */
   readonly syncTimeoutMs: number;
+  /** How long a process that was asked to stop works on, not ready, so that balancers pass it over before it stops. */
+  readonly drainMs: number;
   /** Kafka and Elasticsearch; undefined: the embedded store in the data folder. */
   readonly cluster: ClusterConfig | undefined;
   readonly roles: ReadonlySet<Role>;
   /** Addresses or CIDR ranges whose `X-Forwarded-For` is believed. */
   readonly trustedProxies: readonly string[];
+  /** Origins of the web pages that may call the API; `*` for any, none for no CORS. */
+  readonly corsOrigins: readonly string[];
   /** Requests a second that one organization may send to this process; 0 for no limit. */
   readonly rateLimit: number;
   /** The longest life of a key that is issued, in days; undefined: no limit. */
   readonly keyMaxDays: number | undefined;
   /** Reads of one organization that may be large, at once in this process; the others wait. */
   readonly readsPerOrg: number;
+  /** Bytes that this process may take; what is under way at once is a share of it. */
+  readonly memory: number;
   /** How long one request may hold the event loop that all organizations share; it holds it in slices. */
   readonly requestBudgetMs: number;
   /** Unknown keys and wrong invitation codes a minute that one address may send to this process; 0 for no limit. */
@@ -41,6 +49,7 @@ export interface Config {
   /** Where invitations are sent from; undefined: their codes are written to the log. */
   readonly smtp: SmtpConfig | undefined;
   readonly mail: MailLimits;
+  readonly tlog: TlogConfig;
 }
 
 /** Under this token Nest injects the `Config`. */
@@ -94,12 +103,15 @@ export function readConfig(variables: Readonly<Record<string, string | undefined
     rootKey: readSecret(env, 'CONTROL_ROOT_KEY', store),
     secret: readSecret(env, 'CONTROL_SECRET', store),
     syncTimeoutMs: env.whole('CONTROL_SYNC_TIMEOUT_MS', 5_000, 0, 600_000),
+    drainMs: env.whole('CONTROL_DRAIN_MS', store === 'cluster' && roles.has('api') ? 5_000 : 0, 0, 600_000),
     cluster: store === 'cluster' ? readClusterConfig(env) : undefined,
     roles,
     trustedProxies: env.list('CONTROL_TRUSTED_PROXIES'),
+    corsOrigins: env.list('CONTROL_CORS_ORIGINS'),
     rateLimit: env.whole('CONTROL_RATE_LIMIT', 0, 0, 1_000_000),
     keyMaxDays: env.whole('CONTROL_KEY_MAX_DAYS', 0, 0, 36_500) || undefined,
     readsPerOrg: env.whole('CONTROL_READS_PER_ORG', 8, 1, 1_000),
+    memory: readMemory(env),
     requestBudgetMs: env.whole('CONTROL_REQUEST_BUDGET_MS', 10_000, 1, 600_000),
     badKeysPerMinute: env.whole('CONTROL_BAD_KEYS_PER_MINUTE', 300, 0, 1_000_000),
     quotas: readQuotas(env),
@@ -112,9 +124,16 @@ export function readConfig(variables: Readonly<Record<string, string | undefined
       perAddress: env.whole('CONTROL_MAIL_PER_ADDRESS', 5, 1, 1_000_000),
       perOrg: env.whole('CONTROL_MAIL_PER_ORG', 100, 1, 1_000_000),
     },
+    tlog: readTlog(env, store === 'cluster'),
   };
   if (!config.trustedProxies.every(isAddressRange)) {
     env.fault('CONTROL_TRUSTED_PROXIES', 'must list IP addresses or CIDR ranges, separated by commas');
+  }
+  if (!config.corsOrigins.every((origin) => origin === '*' || URL.parse(origin)?.origin === origin)) {
+    env.fault(
+      'CONTROL_CORS_ORIGINS',
+      'must list origins such as https://console.example.com, separated by commas, or be *',
+    );
   }
   if (env.faults.length > 0) throw new ConfigError(env.faults);
   return config;
@@ -205,6 +224,15 @@ function isAddressRange(text: string): boolean {
 /** The version in the package's own description. */
 export function packageVersion(): string {
   return JSON.parse(readFileSync(new URL('../../../package.json', import.meta.url), 'utf8')).version;
+}
+
+const LEAST_MEMORY_MIB = 256;
+const MOST_MEMORY_MIB = 1_048_576;
+
+/** If it is not set, as much as the container and the heap allow. */
+function readMemory(env: Env): number {
+  const allowed = Math.min(MOST_MEMORY_MIB, Math.max(LEAST_MEMORY_MIB, Math.floor(memoryLimit() / MIB)));
+  return env.whole('CONTROL_MEMORY_MIB', allowed, LEAST_MEMORY_MIB, MOST_MEMORY_MIB) * MIB;
 }
 
 /** Of resources of one kind. */

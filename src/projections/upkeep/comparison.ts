@@ -6,6 +6,7 @@ import {
   isSamePartition,
   isSamePosition,
   type Position,
+  precedes,
   type StoredDocument,
   type Write,
 } from '../../read-model/document.js';
@@ -185,9 +186,9 @@ export class Comparison {
   /** Whether the log explains that the identifier is stored with that position. */
   private isRightElsewhere(write: Write, place: Position, end: number): boolean {
     if (isSamePosition(place, write.place)) return true;
-    if (!isSamePartition(place, write.place)) return false;
     // The first creation of an identifier stays: the stored one was compared there, or is before the range.
-    if (write.op === 'create') return place.offset < write.place.offset;
+    if (write.op === 'create') return precedes(place, write.place);
+    if (!isSamePartition(place, write.place)) return false;
     return place.offset >= end;
   }
 

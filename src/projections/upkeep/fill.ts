@@ -65,6 +65,10 @@ export class GenerationFill {
       for await (const batch of readRange(this.log, topic, source.next, ends[topic] ?? {}, this.options.signal)) {
         await this.take(source, batch);
       }
+      // Records at the end of the range may have been deleted.
+      for (const [partition, end] of Object.entries(ends[topic] ?? {})) {
+        if ((source.next[Number(partition)] ?? 0) < end) await this.apply(source, [], Number(partition), end);
+      }
     }
     await this.window.verify();
   }

@@ -28,7 +28,7 @@ export async function* scanned(
 const STRAYS_PAGE = 1_000;
 
 /** Topics without documents. */
-const WITHOUT_DOCUMENTS: Ends = { 'audit.dead': {}, progress: {} };
+const WITHOUT_DOCUMENTS: Ends = { 'audit.dead': {}, progress: {}, checkpoints: {} };
 
 /**
  * Visits documents whose position the log does not have. The log may grow during the search, so its heads are read again

@@ -1,19 +1,10 @@
-import { comparePositions, type OutcomeCode, type Position, type Write } from '../document.js';
+import { type Elasticsearch, ElasticsearchFault } from '../../platform/elasticsearch.js';
+import { hasTime } from '../../platform/ids.js';
+import { comparePositions, type OutcomeCode, type Position, precedes, type Write } from '../document.js';
 import type { KindName } from '../kinds.js';
 import { hasExpired, type Limits } from '../retention.js';
 import { type Action, bulk, type Found, getAll, type Version } from './bulk.js';
-import { type Elasticsearch, ElasticsearchFault } from './client.js';
-import {
-  bodyOf,
-  documentId,
-  hasMonth,
-  homeOf,
-  isAt,
-  type Location,
-  placeIn,
-  pointerBodyOf,
-  type Stored,
-} from './document.js';
+import { bodyOf, documentId, homeOf, isAt, type Location, placeIn, pointerBodyOf, type Stored } from './document.js';
 import { isMonthly, type Names } from './names.js';
 import type { SmileObject } from './smile.js';
 
@@ -43,7 +34,7 @@ export function locationOf({ names, generation }: Target, write: Named & Pick<Wr
 
 /** Whether a pointer is needed to find the document. */
 export function isKeyed({ kind, id }: Omit<Named, 'org'>): boolean {
-  return isMonthly(kind) && !hasMonth(id);
+  return isMonthly(kind) && !hasTime(id);
 }
 
 export function pointerOf({ names, generation }: Target, { org, id }: Omit<Named, 'kind'>): Location {
@@ -60,9 +51,17 @@ export async function applyWrites(target: Target, writes: readonly Write[]): Pro
   const codes: OutcomeCode[] = writes.map(() => 'applied');
   const entries = writes.map((write, at) => ({ write, at }));
   // An identifier is either created or changed, so neither has to wait for the other.
-  await applyCreates(target, entries.filter(isCreate), codes);
-  await applyChanges(target, entries.filter(isChange), codes);
+  await bothDone(
+    applyCreates(target, entries.filter(isCreate), codes),
+    applyChanges(target, entries.filter(isChange), codes),
+  );
   return codes;
+}
+
+/** Rejects only when neither is under way any more. */
+async function bothDone(...works: readonly Promise<void>[]): Promise<void> {
+  await Promise.allSettled(works);
+  await Promise.all(works);
 }
 
 /** A write, and the index of its code. */
@@ -88,11 +87,30 @@ async function applyCreates(target: Target, entries: readonly Entry<Create>[], c
       location: pointerOf(target, entry.write),
       document: () => pointerBodyOf(entry.write),
     }));
-  await createAll(target, pointers, (write, found) => judge(target, write, found), codes);
+  const displaced: Location[] = [];
+  const judgePointer: Judge = (write, found) => {
+    const code = judge(target, write, found);
+    if (code === 'replace') displaced.push(...displacedBy(target, write, found));
+    return code;
+  };
+  await createAll(target, pointers, judgePointer, codes);
   const documents = kept
     .filter(({ at }) => codes[at] === 'applied')
     .map((entry) => ({ ...entry, location: locationOf(target, entry.write), document: () => bodyOf(entry.write) }));
   await createAll(target, documents, (write, found) => judgeDocument(target, write, found), codes);
+  await bulk(
+    target.es,
+    target.names,
+    displaced.map((location) => ({ ...location, op: 'remove' })),
+  );
+}
+
+/** The document of a later record, if that of the first is in another month. An expired one is left to the sweep. */
+function displacedBy(target: Target, write: Create, found: Stored): Location[] {
+  const { kind, org, place } = write;
+  if (hasExpired(kind, target.limits(kind, org), found.fields, found.time)) return [];
+  const old = locationOf(target, { ...write, place: placeIn(found) });
+  return precedes(place, placeIn(found)) && old.index !== locationOf(target, write).index ? [old] : [];
 }
 
 type Judge = (write: Create, found: Stored) => OutcomeCode | 'replace';
@@ -100,6 +118,7 @@ type Judge = (write: Create, found: Stored) => OutcomeCode | 'replace';
 function judge(target: Target, { kind, org, place, hash }: Create, found: Stored): OutcomeCode | 'replace' {
   if (isAt(found, place)) return 'applied';
   if (hasExpired(kind, target.limits(kind, org), found.fields, found.time)) return 'replace';
+  if (precedes(place, placeIn(found))) return 'replace';
   return found.hash === hash ? 'duplicate' : 'conflict';
 }
 

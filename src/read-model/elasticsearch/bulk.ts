@@ -1,4 +1,4 @@
-import { type Elasticsearch, ElasticsearchFault } from './client.js';
+import { type Elasticsearch, ElasticsearchFault } from '../../platform/elasticsearch.js';
 import type { Location, Stored } from './document.js';
 import type { Names } from './names.js';
 import { SmileDocuments, type SmileObject } from './smile.js';
@@ -114,11 +114,12 @@ export async function getAll(
   es: Elasticsearch,
   locations: readonly Location[],
   part: 'whole' | 'without source' = 'whole',
+  maxBytes?: number,
 ): Promise<(Found | undefined)[]> {
   if (locations.length === 0) return [];
   const body = { docs: locations.map(({ index, id }) => ({ _index: index, _id: id })) };
   const query = part === 'whole' ? {} : { _source_excludes: 'source' };
-  const { docs } = await es.request<{ docs: readonly Got[] }>('POST', '/_mget', { body, query });
+  const { docs } = await es.request<{ docs: readonly Got[] }>('POST', '/_mget', { body, query, maxBytes });
   return docs.map(foundIn);
 }
 

@@ -1,7 +1,14 @@
 import type { Clock } from '../../platform/clock.js';
+import {
+  type Elasticsearch,
+  ElasticsearchFault,
+  isConflict,
+  isFault,
+  isMissing,
+} from '../../platform/elasticsearch.js';
 import { KIND_NAMES } from '../kinds.js';
 import { GenerationLost } from '../read-model.js';
-import { type Elasticsearch, ElasticsearchFault, FILLING, isFault, isMissing } from './client.js';
+import { examine, MARK } from './intact.js';
 import { documentIndex, type Identity, type IndexSettings, keysIndex, progressIndex } from './mapping.js';
 import { isMonthly, type Names, SINGLE_KINDS } from './names.js';
 import { type Nexts, writeFirstStates } from './state.js';
@@ -22,20 +29,22 @@ export interface Entry {
   readonly isLive: boolean;
   /** Begun, and not promoted. */
   readonly isBuilding: boolean;
-  /** Live, but not open for reads yet. */
-  readonly isFilling: boolean;
   /** Aliases of the index of its progress. */
   readonly aliases: readonly string[];
 }
 
+const MOST_ATTEMPTS = 20;
+
 type AliasAnswer = Readonly<Record<string, { readonly aliases: Readonly<Record<string, unknown>> }>>;
 
 /**
- * The generations of a read model in the cluster state: which exist, which is live, and which months they have. Aliases
- * hold all of that. A change of aliases is atomic and can depend on an alias, so of several processes that attempt the
+ * The generations of a read model in the cluster state: which exist, and which is live. Aliases hold that. A change of aliases is atomic and can depend on an alias, so of several processes that attempt the
  * same change, one succeeds.
  */
 export class Catalog {
+  /** Of the last examination: the next one examines them without reading the manifest first. */
+  private examinedMonths: readonly string[] = [];
+
   constructor(
     private readonly es: Elasticsearch,
     readonly names: Names,
@@ -49,18 +58,9 @@ export class Catalog {
     return entriesIn(this.names, await this.aliasesOf(`/${this.names.liveProgress}/_alias`))[0];
   }
 
-  /** Rejects if no generation is live, or another than `expected`. */
-  async requireLive(expected?: number): Promise<number> {
-    const { generation } = (await this.live()) ?? noGeneration();
-    if (expected === undefined || generation === expected) return generation;
-    throw new ElasticsearchFault('another generation has become the live one', 404, 'generation_replaced');
-  }
-
-  /** The live generation. Rejects if there is none, or it is not open for reads yet. */
-  async requireFilled(): Promise<number> {
-    const { generation, isFilling } = (await this.live()) ?? noGeneration();
-    if (!isFilling) return generation;
-    throw new ElasticsearchFault('the read model is being filled from the log', 503, FILLING);
+  /** Rejects if no generation is live. */
+  async requireLive(): Promise<number> {
+    return ((await this.live()) ?? noGeneration()).generation;
   }
 
   /** What the live generation was made from. */
@@ -101,17 +101,17 @@ export class Catalog {
 
   /**
    * Creates an empty generation that is not live. Its number was never used before, even if everything else was lost.
-   * `goal`: what it must contain before reads, if it is to become live empty.
+   * `goal`: what it must contain before it is read.
    */
-  async create(atLeast: number, goal: Nexts = {}): Promise<number> {
+  async create(atLeast: number, goal: Nexts, reason?: string): Promise<number> {
     const known = (await this.entries()).map(({ generation }) => generation);
     let generation = Math.max(this.clock.now(), atLeast, ...known.map((one) => one + 1));
     while (!(await this.createProgress(generation))) generation += 1;
-    await writeFirstStates(this.es, this.names, generation, goal);
+    await writeFirstStates(this.es, this.names, generation, goal, reason);
     const single = SINGLE_KINDS.map((kind) =>
-      this.createIndex(this.names.kind(generation, kind), documentIndex(kind, this.settings)),
+      this.createMarked(this.names.kind(generation, kind), documentIndex(kind, this.settings)),
     );
-    await Promise.all([...single, this.createIndex(this.names.keys(generation), keysIndex(this.settings))]);
+    await Promise.all([...single, this.createMarked(this.names.keys(generation), keysIndex(this.settings))]);
     return generation;
   }
 
@@ -133,27 +133,34 @@ export class Catalog {
     }
   }
 
-  /** Creates the index of a month, unless it exists. */
+  /**
+   * Creates the index of a month, with its mark, unless it exists, and resolves when it can be searched. Only for a month
+   * that is not in the manifest: the mark of one that was lost must not come back.
+   */
   async createMonth(generation: number, month: string): Promise<void> {
     const kind = KIND_NAMES.find(isMonthly);
-    if (kind) await this.createIndex(this.names.month(generation, month), documentIndex(kind, this.settings));
-  }
-
-  /** Waits until the index can be searched. */
-  async awaitActive(index: string): Promise<void> {
+    if (!kind) return;
+    const index = this.names.month(generation, month);
+    await this.createMarked(index, documentIndex(kind, this.settings));
     const query = { wait_for_status: 'yellow', timeout: '20s' };
     await this.es.request('GET', `/_cluster/health/${index}`, { query });
   }
 
-  /**
-   * Makes a generation live if none is, and returns whether it did; one of several concurrent calls succeeds. With
-   * `toBeFilled` the generation is not open for reads until it reaches its goal.
-   */
-  async promoteFirst(generation: number, toBeFilled: boolean): Promise<boolean> {
-    const index = this.names.progress(generation);
-    const closed: Step[] = toBeFilled ? [{ add: this.names.filling, on: index }] : [];
+  private async createMarked(index: string, made: object): Promise<void> {
+    await this.createIndex(index, made);
     try {
-      return await this.tryChange([{ drop: this.names.building, on: index }, ...closed, ...this.goLive(generation)]);
+      const path = `/${this.names.writer(index)}/_create/${MARK}`;
+      await this.es.request('PUT', path, { body: {}, query: { require_alias: true } });
+    } catch (error) {
+      if (!isConflict(error)) throw error;
+    }
+  }
+
+  /** Makes a generation live if none is, and returns whether it did; one of several concurrent calls succeeds. */
+  async promoteFirst(generation: number): Promise<boolean> {
+    const { names } = this;
+    try {
+      return await this.tryChange([{ drop: names.building, on: names.progress(generation) }, this.goLive(generation)]);
     } catch (error) {
       // An alias has at most one write index: Elasticsearch calls a second one an illegal state.
       if (isFault(error) && error.type.startsWith('illegal_')) return false;
@@ -161,23 +168,16 @@ export class Catalog {
     }
   }
 
-  /** The steps that make a complete generation live, except those of its months. */
-  goLive(generation: number): Step[] {
-    const { names } = this;
-    const progress: Step = { add: names.liveProgress, on: names.progress(generation), only: true };
-    return [progress, ...names.fixed(generation).flatMap((index) => this.showing(generation, index))];
-  }
-
-  /** The steps that make the index visible to reads of the live generation. */
-  showing(generation: number, index: string): Step[] {
-    return this.names.liveAliases(generation, index).map((alias) => ({ add: alias, on: index }));
+  /** The step that makes a complete generation live. */
+  goLive(generation: number): Step {
+    return { add: this.names.liveProgress, on: this.names.progress(generation), only: true };
   }
 
   /** Steps that change nothing, and fail if the alias is not on the index. */
-  requiring(alias: string, index: string, only?: true): Step[] {
+  requiring(alias: string, index: string): Step[] {
     return [
       { drop: alias, on: index },
-      { add: alias, on: index, ...(only && { only }) },
+      { add: alias, on: index },
     ];
   }
 
@@ -204,20 +204,49 @@ export class Catalog {
     if (dropped) await this.delete(generation);
   }
 
-  /** Removes all indices of a generation at once. It must be neither live nor building. */
+  /** Removes all indices of a generation at once, so that no write to it succeeds any more. */
   async delete(generation: number): Promise<void> {
-    const indices = [...(await this.indices(generation)).keys()];
-    if (indices.length > 0) await this.tryChange(indices.map((index) => ({ delete: index })));
+    for (let attempt = 0; attempt < MOST_ATTEMPTS; attempt += 1) {
+      const indices = [...(await this.indices(generation)).keys()];
+      // No effect if one was created or removed meanwhile.
+      if (indices.length === 0 || (await this.tryChange(indices.map((index) => ({ delete: index }))))) return;
+    }
+    throw new ElasticsearchFault(`generation ${generation} could not be removed`, 409, 'removal_contended');
   }
 
-  /** Removes all earlier generations but the live one: unfinished ones, and replaced ones that were not removed. */
-  async deleteLeftovers(before: number): Promise<void> {
+  /** Removes what is left of earlier generations: of replaced ones and, if so asked, of those that are being built. */
+  async deleteLeftovers(before: number, which: 'replaced' | 'and built'): Promise<void> {
     const answer = await this.aliasesOf(`/${this.names.every}/_alias`);
     const found = new Set(Object.keys(answer).flatMap((index) => this.names.generationIn(index) ?? []));
     for (const generation of [...found].filter((one) => one < before)) {
       const entry = await this.entry(generation);
-      if (entry?.isBuilding) await this.discard(generation);
-      else if (!entry?.isLive) await this.delete(generation);
+      if (!entry?.isBuilding && !entry?.isLive) await this.delete(generation);
+      else if (entry.isBuilding && which === 'and built') await this.discard(generation);
+    }
+  }
+
+  /** The indices that a generation should have and lacks. */
+  async lostOf(generation: number): Promise<readonly string[]> {
+    const { names } = this;
+    const progress = names.progress(generation);
+    try {
+      for (;;) {
+        const examined = this.examinedMonths;
+        const months = examined.map((month) => names.month(generation, month));
+        const { lost, manifest } = await examine(this.es, names, progress, [...names.fixed(generation), ...months]);
+        const listed = manifest?.months ?? examined;
+        this.examinedMonths = listed;
+        // Months may have been added since, or dropped.
+        if (listed.some((month) => !examined.includes(month))) continue;
+        const isListed = (index: string) => {
+          const month = names.monthOf(generation, index);
+          return month === undefined || listed.includes(month);
+        };
+        return [...lost].filter(isListed);
+      }
+    } catch (error) {
+      if (!isMissing(error)) throw error;
+      return [progress];
     }
   }
 
@@ -243,8 +272,7 @@ function entriesIn(names: Names, answer: AliasAnswer): Entry[] {
     if (generation === undefined) return [];
     const aliases = Object.keys(found);
     const has = (alias: string) => aliases.includes(alias);
-    const { liveProgress, building, filling } = names;
-    return [{ generation, isLive: has(liveProgress), isBuilding: has(building), isFilling: has(filling), aliases }];
+    return [{ generation, isLive: has(names.liveProgress), isBuilding: has(names.building), aliases }];
   });
 }
 

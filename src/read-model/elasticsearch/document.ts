@@ -1,4 +1,5 @@
 import { createHash } from 'node:crypto';
+import { hasTime, timeOf } from '../../platform/ids.js';
 import {
   type Document,
   type FieldValue,
@@ -40,16 +41,9 @@ export function documentId(org: string, id: string): string {
 
 const DAY_MS = 24 * 60 * 60 * 1_000;
 
-const UUID_V7 = /^[0-9a-f]{8}-[0-9a-f]{4}-7[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$/;
-
-/** Whether the month follows from the identifier: a UUIDv7 begins with its time. */
-export function hasMonth(id: string): boolean {
-  return UUID_V7.test(id);
-}
-
 /** The month of an identifier that has one. */
 export function monthIn(id: string): string | undefined {
-  return hasMonth(id) ? monthOf(Number.parseInt(id.slice(0, 8) + id.slice(9, 13), 16)) : undefined;
+  return hasTime(id) ? monthOf(timeOf(id)) : undefined;
 }
 
 /** `YYYY.MM` */

@@ -1,5 +1,6 @@
 import type { Offsets, Topic } from '../../event-log/event-log.js';
 import type { Clock } from '../../platform/clock.js';
+import { isMissing } from '../../platform/elasticsearch.js';
 import { checkWrite, type Outcome, type StoredDocument, type Write } from '../document.js';
 import type { KindName } from '../kinds.js';
 import {
@@ -14,12 +15,12 @@ import {
 import { type Limits, limitsOf } from '../retention.js';
 import type { Points } from '../search.js';
 import { applyWrites, type Target } from './apply.js';
-import { isMissing } from './client.js';
 import { homeOf, locationIn, monthOf } from './document.js';
+import { GatheredWrites } from './gathered.js';
 import { MonthDropper, Months } from './months.js';
 import { isMonthly } from './names.js';
 import { ProgressKeeper } from './progress.js';
-import { type Reader } from './reader.js';
+import type { Parts } from './reader.js';
 import { findStrays, overwriteDocument, removeDocument, scanRange } from './repair.js';
 import { appliedPoints, Searchable } from './searchable.js';
 import { sweepDocuments } from './sweep.js';
@@ -29,19 +30,21 @@ export class ElasticsearchGeneration implements Generation {
   private readonly keeper: ProgressKeeper;
   private readonly months: Months;
   private readonly searchable: Searchable;
+  private readonly gathered = new GatheredWrites((writes) =>
+    this.write(indicesOf(writes), (target) => applyWrites(target, writes)),
+  );
   /** Whether the last write met a seal. */
   private isSealed = false;
   private hasEnded = false;
 
   constructor(
-    private readonly reader: Reader,
+    private readonly parts: Parts,
     readonly number: number,
-    isLive: boolean,
     private readonly clock: Clock,
   ) {
-    const { es, catalog } = reader;
+    const { es, catalog } = parts;
     this.keeper = new ProgressKeeper(es, catalog, number, clock);
-    this.months = new Months(catalog, this.keeper, number, isLive);
+    this.months = new Months(es, catalog, this.keeper, number);
     this.searchable = new Searchable(es, catalog, this.keeper, number);
   }
 
@@ -56,12 +59,11 @@ export class ElasticsearchGeneration implements Generation {
     try {
       // While sealed, retries of a batch do not send its documents each time.
       if (this.isSealed) await this.keeper.requireOpen();
-      const indices = indicesOf(writes);
-      const codes = await this.write(indices, (target) => applyWrites(target, writes));
+      const codes = await this.gathered.add(writes);
       // Another process may have carried a partition before, and its writes may not be searchable yet.
       this.searchable.addOthers(await this.keeper.advance(topic, progress, from));
       this.isSealed = false;
-      this.noteApplied(indices, appliedPoints(topic, writes, progress));
+      this.noteApplied(indicesOf(writes), appliedPoints(topic, writes, progress));
       return writes.map(({ id }, at) => ({ code: codes[at] ?? 'applied', id }));
     } catch (error) {
       if (error instanceof GenerationSealed) this.isSealed = true;
@@ -82,8 +84,27 @@ export class ElasticsearchGeneration implements Generation {
     return this.number;
   }
 
+  /** Restores aliases that were lost; what they lead to is intact. */
+  async restoreAliases(): Promise<void> {
+    const { es, catalog } = this.parts;
+    const { names } = catalog;
+    const [indices, progress] = [await catalog.indices(this.number), names.progress(this.number)];
+    const own = indices.get(progress) ?? [];
+    if (!own.includes(names.keeper(this.number))) {
+      await catalog.tryChange([{ add: names.keeper(this.number), on: progress }]);
+    }
+    const claimed = new Set(own.map((alias) => names.claimed(this.number, alias)?.month));
+    for (const [index, aliases] of indices) {
+      if (aliases.includes(names.writer(index))) continue;
+      const month = names.monthOf(this.number, index);
+      if (index === progress) await this.keeper.requireOpen().catch(unlessSealed);
+      else if (month === undefined) await catalog.tryChange([{ add: names.writer(index), on: index }]);
+      else if (!claimed.has(month)) await new MonthDropper(es, catalog, this.number).release(month);
+    }
+  }
+
   async sweep(signal: AbortSignal): Promise<number> {
-    const { es, catalog, retention } = this.reader;
+    const { es, catalog, retention } = this.parts;
     const now = this.clock.now();
     const removed = await sweepDocuments(this.target(), retention, signal);
     for (const index of removed.keys()) this.searchable.add(index);
@@ -124,13 +145,14 @@ export class ElasticsearchGeneration implements Generation {
     } catch (error) {
       if (!isMissing(error)) throw error;
       this.months.forget();
-      await this.reader.catalog.require(this.number);
+      const lost = await this.parts.catalog.lostOf(this.number);
+      if (lost.length > 0) throw new GenerationLost(`the read model lost ${lost.join(', ')}`);
       return attempt();
     }
   }
 
   private noteApplied({ months, kinds }: Indices, points: Points): void {
-    const { names } = this.reader.catalog;
+    const { names } = this.parts.catalog;
     for (const month of months) this.searchable.add(names.month(this.number, month));
     for (const kind of kinds) this.searchable.add(names.kind(this.number, kind));
     this.searchable.raise(points);
@@ -138,7 +160,7 @@ export class ElasticsearchGeneration implements Generation {
 
   /** Asks for the limits of each organization once. */
   private target(): Target {
-    const { es, catalog } = this.reader;
+    const { es, catalog } = this.parts;
     const known = new Map<string, Limits>();
     return {
       es,
@@ -147,12 +169,16 @@ export class ElasticsearchGeneration implements Generation {
       require: () => catalog.require(this.number),
       limits: (kind, org) => {
         const key = `${kind}/${org}`;
-        const limits = known.get(key) ?? limitsOf(this.reader.retention, kind, org);
+        const limits = known.get(key) ?? limitsOf(this.parts.retention, kind, org);
         known.set(key, limits);
         return limits;
       },
     };
   }
+}
+
+function unlessSealed(error: unknown): void {
+  if (!(error instanceof GenerationSealed)) throw error;
 }
 
 /** The indices that writes go to: those of months, and of kinds that are not monthly. */

@@ -1,20 +1,53 @@
 import { randomBytes } from 'node:crypto';
-import type { Catalog } from './catalog.js';
-import { type Elasticsearch, ElasticsearchFault, isMissing } from './client.js';
+import { type Elasticsearch, ElasticsearchFault, isMissing } from '../../platform/elasticsearch.js';
+import { GenerationLost } from '../read-model.js';
+import type { Catalog, Step } from './catalog.js';
+import { MARK } from './intact.js';
 import type { ProgressKeeper } from './progress.js';
+import { changeState, type Manifest, readState } from './state.js';
+
+/** The months in the manifest of a generation. Each is listed after its index is created, and before it has documents. */
+class Listed {
+  constructor(
+    private readonly es: Elasticsearch,
+    private readonly catalog: Catalog,
+    private readonly generation: number,
+  ) {}
+
+  async has(month: string): Promise<boolean> {
+    const { value } = await readState(this.es, this.catalog.names.progress(this.generation), 'manifest');
+    return value.months.includes(month);
+  }
+
+  async add(month: string): Promise<void> {
+    await this.change((one) => (one.months.includes(month) ? one : { ...one, months: [...one.months, month].sort() }));
+  }
+
+  /** Of an empty month that nothing can be written to: it may disappear at any time from now on. */
+  async remove(month: string): Promise<void> {
+    await this.change((one) => ({ ...one, months: one.months.filter((other) => other !== month) }));
+  }
+
+  private async change(to: (manifest: Manifest) => Manifest): Promise<void> {
+    await changeState(this.es, this.catalog.names, this.generation, 'manifest', to);
+  }
+}
 
 /** The monthly indices of one generation, each created for the first document of its month. */
 export class Months {
   private readonly ready = new Map<string, Promise<void>>();
+  private readonly listed: Listed;
 
   constructor(
+    es: Elasticsearch,
     private readonly catalog: Catalog,
     private readonly progress: ProgressKeeper,
     private readonly generation: number,
-    private readonly isLive: boolean,
-  ) {}
+  ) {
+    this.listed = new Listed(es, catalog, generation);
+  }
 
-  /** Resolves when these months can be written to, and are visible if the generation is live. */
+  /** Resolves when these months can be written to and are read. Throws `GenerationLost` if one of them was lost. */
   async ensure(months: Iterable<string>): Promise<void> {
     await Promise.all([...new Set(months)].map((month) => this.known(month)));
   }
@@ -38,40 +71,24 @@ export class Months {
     const { names } = catalog;
     const index = names.month(generation, month);
     let aliases = await catalog.aliasesOn(index);
-    if (!aliases) {
-      await catalog.require(generation);
+    const isListed = await this.listed.has(month);
+    if (!isListed && (!aliases || aliases.includes(names.writer(index)))) {
+      // Throws the reason if the generation is sealed or lost.
+      await this.progress.requireOpen();
       await catalog.createMonth(generation, month);
-      aliases = (await catalog.aliasesOn(index)) ?? [];
     }
-    if (!aliases.includes(names.writer(index))) {
+    // Another process may have created it meanwhile.
+    aliases ??= await catalog.aliasesOn(index);
+    if (!aliases && isListed) throw new GenerationLost(`the read model lost ${index}`);
+    if (!aliases?.includes(names.writer(index))) {
       throw new ElasticsearchFault(`${index} is being dropped; try again`, 409, 'month_dropped');
     }
-    const missing = names.liveAliases(generation, index).filter((alias) => !aliases.includes(alias));
-    if (this.isLive && missing.length > 0) await this.show(index);
-  }
-
-  /**
-   * Makes the index visible while it is still empty, and only if its generation is still live: a month that appeared under
-   * the live names after a promotion would mix two generations.
-   */
-  private async show(index: string): Promise<void> {
-    const { catalog, generation } = this;
-    const { names } = catalog;
-    const progress = names.progress(generation);
-    await catalog.awaitActive(index);
-    try {
-      await catalog.change([
-        ...catalog.requiring(names.writer(progress), progress),
-        ...catalog.requiring(names.liveProgress, progress, true),
-        ...catalog.showing(generation, index),
-      ]);
-    } catch (error) {
-      // Throws the reason if the generation is sealed or lost.
-      if (isMissing(error)) await this.progress.requireOpen();
-      throw error;
-    }
+    if (!isListed) await this.listed.add(month);
   }
 }
+
+/** The documents of an empty month. */
+const MARKS = 1;
 
 /** After this time a claim on a month is abandoned. */
 const ABANDONED_MS = 10 * 60_000;
@@ -82,11 +99,15 @@ const ABANDONED_MS = 10 * 60_000;
  * claim up, so an index that was created in the meantime is never deleted.
  */
 export class MonthDropper {
+  private readonly listed: Listed;
+
   constructor(
     private readonly es: Elasticsearch,
     private readonly catalog: Catalog,
     private readonly generation: number,
-  ) {}
+  ) {
+    this.listed = new Listed(es, catalog, generation);
+  }
 
   /** Drops empty months before this one. */
   async dropEmpty(before: string, now: number): Promise<void> {
@@ -102,7 +123,7 @@ export class MonthDropper {
     const { indices = {} } = await this.es.request<Answer>('GET', path);
     return Object.entries(indices).flatMap(([index, { primaries }]) => {
       const month = names.monthOf(this.generation, index);
-      return month !== undefined && primaries?.docs?.count === 0 ? [month] : [];
+      return month !== undefined && (primaries?.docs?.count ?? MARKS + 1) <= MARKS ? [month] : [];
     });
   }
 
@@ -118,13 +139,24 @@ export class MonthDropper {
     try {
       await this.es.request('PUT', `/${index}/_block/write`);
       await this.es.request('POST', `/${index}/_refresh`);
-      const { count } = await this.es.request<{ count: number }>('GET', `/${index}/_count`);
-      if (count === 0) await this.catalog.tryChange([{ drop: claim, on: progress }, { delete: index }]);
-      else await this.release(month, claim);
+      if (!(await this.isEmpty(index)) || !(await this.remove(month, { drop: claim, on: progress })))
+        await this.release(month, claim);
     } catch (error) {
       await this.release(month, claim).catch(() => undefined);
       throw error;
     }
+  }
+
+  /** Rejects with status 404 if the mark is missing: then the month did not become empty by itself. */
+  private async isEmpty(index: string): Promise<boolean> {
+    await this.es.request('GET', `/${index}/_doc/${MARK}`);
+    const body = { query: { exists: { field: 'org' } } };
+    return (await this.es.request<{ count: number }>('POST', `/${index}/_count`, { body })).count === 0;
+  }
+
+  private async remove(month: string, claim: Step): Promise<boolean> {
+    await this.listed.remove(month);
+    return this.catalog.tryChange([claim, { delete: this.catalog.names.month(this.generation, month) }]);
   }
 
   private async releaseAbandoned(now: number): Promise<void> {
@@ -136,16 +168,18 @@ export class MonthDropper {
     }
   }
 
-  private async release(month: string, claim: string): Promise<void> {
+  /** Has the month written to and read again, and gives up the claim on it, if there is one. */
+  async release(month: string, claim?: string): Promise<void> {
     const { names } = this.catalog;
     const [index, progress] = [names.month(this.generation, month), names.progress(this.generation)];
-    const given = { drop: claim, on: progress };
+    const given = claim === undefined ? [] : [{ drop: claim, on: progress }];
     try {
       await this.es.request('PUT', `/${index}/_settings`, { body: { 'index.blocks.write': null } });
-      await this.catalog.tryChange([given, { add: names.writer(index), on: index }]);
+      await this.listed.add(month);
+      await this.catalog.tryChange([...given, { add: names.writer(index), on: index }]);
     } catch (error) {
       if (!isMissing(error)) throw error;
-      await this.catalog.tryChange([given]);
+      if (given.length > 0) await this.catalog.tryChange(given);
     }
   }
 }

@@ -11,8 +11,8 @@ export const SINGLE_KINDS: readonly KindName[] = KIND_NAMES.filter((kind) => !is
  * The names of all indices and aliases, made only from the operator's prefix, kinds, generation numbers and months.
  *
  * Each index has the number of its generation in its name, and is written through an alias of its own. Requests require an
- * alias, so Elasticsearch never creates an index in place of a missing one. Reads use the aliases of the live generation,
- * whose names never change.
+ * alias, so Elasticsearch never creates an index in place of a missing one. Reads name the indices of the generation that
+ * they read, so no read sees two.
  */
 export class Names {
   private last = { generation: 0, month: '', name: '' };
@@ -83,6 +83,11 @@ export class Names {
     return month !== undefined && /^\d{4,5}\.\d{2}$/.test(month) ? month : undefined;
   }
 
+  /** The state of the jobs, whatever the generation. */
+  get jobs(): string {
+    return `${this.prefix}jobs`;
+  }
+
   /** The write alias of an index. Of the progress: removed while the generation is sealed. */
   writer(index: string): string {
     return `${this.prefix}write-${index.slice(this.prefix.length)}`;
@@ -98,14 +103,14 @@ export class Names {
     return `${this.prefix}building`;
   }
 
-  /** On the progress index of a live generation that lacks records that the log had when it was created. */
-  get filling(): string {
-    return `${this.prefix}filling`;
-  }
-
   /** On the progress index while its generation is sealed, in place of the write alias. */
   seal(generation: number, until: number, token: string): string {
     return `${this.prefix}sealed-${generation}-${until}-${token}`;
+  }
+
+  /** A seal that has lapsed already, in place of a write alias that was lost. */
+  lapsedSeal(generation: number): string {
+    return this.seal(generation, 0, 'lost');
   }
 
   /** When the seal of an alias lapses; undefined for another alias. */
@@ -124,35 +129,9 @@ export class Names {
     return month === undefined ? undefined : { month, at: Number(at) };
   }
 
+  /** On the progress index of the live generation, and on no other. */
   get liveProgress(): string {
     return `${this.prefix}progress`;
-  }
-
-  get liveKeys(): string {
-    return `${this.prefix}audit-keys`;
-  }
-
-  get liveEvents(): string {
-    return `${this.prefix}audit-events`;
-  }
-
-  liveMonth(month: string): string {
-    return `${this.prefix}audit-events-${month}`;
-  }
-
-  liveDocuments(kind: KindName): string {
-    return isMonthly(kind) ? this.liveEvents : `${this.prefix}${kind}`;
-  }
-
-  /** The aliases through which an index is read while its generation is live. */
-  liveAliases(generation: number, index: string): readonly string[] {
-    const month = this.monthOf(generation, index);
-    return month === undefined ? [this.liveAlias(generation, index)] : [this.liveMonth(month), this.liveEvents];
-  }
-
-  private liveAlias(generation: number, index: string): string {
-    const suffix = `-${generation}`;
-    return index.endsWith(suffix) ? index.slice(0, -suffix.length) : index;
   }
 
   private rest(name: string, start: string): string | undefined {

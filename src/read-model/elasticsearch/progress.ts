@@ -1,13 +1,16 @@
 import type { Offsets, Topic } from '../../event-log/event-log.js';
 import type { Clock } from '../../platform/clock.js';
+import { type Elasticsearch, ElasticsearchFault, isMissing } from '../../platform/elasticsearch.js';
 import { coalesced, pause } from '../../platform/waiting.js';
 import { GenerationLost, GenerationSealed } from '../read-model.js';
 import type { Version } from './bulk.js';
 import type { Catalog } from './catalog.js';
-import { type Elasticsearch, ElasticsearchFault, isMissing } from './client.js';
 import { type Nexts, nextsOf, readState, writeState } from './state.js';
 
 const MOST_ATTEMPTS = 50;
+
+/** No seal lasts longer. */
+const MOST_LEASE_MS = 120_000;
 
 /**
  * A process that writes again at once starves the others, who must read its write first. For `CONTENDED_MS` after a
@@ -130,8 +133,15 @@ export class ProgressKeeper {
     const { aliases, isLive } = await this.catalog.require(this.generation);
     if (aliases.includes(names.writer(index))) return;
     const seals = aliases.filter((alias) => names.sealedUntil(this.generation, alias) !== undefined);
-    if (!isLive || seals.length === 0) throw new GenerationLost(`generation ${this.generation} is no longer live`);
-    if (seals.some((seal) => (names.sealedUntil(this.generation, seal) ?? 0) > this.clock.now())) {
+    if (!isLive) throw new GenerationLost(`generation ${this.generation} is no longer live`);
+    if (seals.length === 0) {
+      await this.catalog.tryChange([{ add: names.lapsedSeal(this.generation), on: index }]);
+      return;
+    }
+    const now = this.clock.now();
+    const left = seals.map((seal) => (names.sealedUntil(this.generation, seal) ?? 0) - now);
+    // One that would last longer than any was made when the log's clock was wrong.
+    if (left.some((ms) => ms > 0 && ms <= MOST_LEASE_MS)) {
       throw new GenerationSealed(`generation ${this.generation} of the read model is about to be replaced`);
     }
     const lapse = [...seals.map((drop) => ({ drop, on: index })), { add: names.writer(index), on: index }];

@@ -14,11 +14,10 @@ import {
   type SearchQuery,
 } from '../search.js';
 import { getAll } from './bulk.js';
-import { ElasticsearchFault } from './client.js';
 import { documentId, documentOf, placeIn } from './document.js';
-import { foundIn, type Hit, matching, type Query, type SearchAnswer, WHOLE } from './query.js';
-import type { Reader } from './reader.js';
-import { FETCHED_AT_ONCE } from './search.js';
+import { FetchSize } from './fetch-size.js';
+import { type Hit, matching, type Query, searchAll } from './query.js';
+import type { View } from './reader.js';
 import { readState } from './state.js';
 
 /** In a cursor: the last document of a record, however many it has. */
@@ -30,14 +29,14 @@ const START: Point = [0, 0];
  * One page in the order received, of one generation; the query is checked. Reads no further than what was published as
  * searchable before it began, so nothing can become searchable behind its cursor.
  */
-export async function searchReceived(reader: Reader, kind: KindName, query: SearchQuery): Promise<Page> {
+export async function searchReceived(view: View, kind: KindName, query: SearchQuery): Promise<Page> {
   const { offset = 0, limit, cursor } = query;
-  const { generation, ends } = await searchableNow(reader);
+  const ends = await searchableNow(view);
   const before = cursor && 'seen' in cursor ? cursor.seen : {};
   const lanes = lanesOf(ends, (partition) => behind(before[partition]));
-  const spots = await new Walk(reader, kind, query, generation, 'ascending').take(lanes, offset + limit + 1);
+  const spots = await new Walk(view, kind, query, 'ascending').take(lanes, offset + limit + 1);
   const wanted = spots.slice(offset, offset + limit);
-  const { items, places } = await documentsAt(reader, query.org, wanted, query.maxBytes);
+  const { items, places } = await documentsAt(view, query.org, wanted, query.maxBytes);
   const passed = spots.slice(0, offset + places);
   const more = spots.length > passed.length;
   const last = Object.fromEntries(passed.map((spot) => [spot.partition, pointOf(spot)]));
@@ -48,23 +47,20 @@ export async function searchReceived(reader: Reader, kind: KindName, query: Sear
 }
 
 /** The end of the order received, and the cursor behind everything published as searchable. */
-export async function lastReceived(reader: Reader, kind: KindName, query: LastQuery): Promise<LastPage> {
+export async function lastReceived(view: View, kind: KindName, query: LastQuery): Promise<LastPage> {
   const { org, limit } = query;
-  const { generation, ends } = await searchableNow(reader);
-  const walk = new Walk(reader, kind, query, generation, 'descending');
+  const ends = await searchableNow(view);
+  const walk = new Walk(view, kind, query, 'descending');
   const spots = await walk.take(
     lanesOf(ends, () => START),
     limit,
   );
-  const { items } = await documentsAt(reader, org, spots, query.maxBytes);
+  const { items } = await documentsAt(view, org, spots, query.maxBytes);
   return { items: items.toReversed(), cursor: { seen: lastPoints(ends) } };
 }
 
-async function searchableNow({ es, catalog, served }: Reader): Promise<{ generation: number; ends: Points }> {
-  const vouch = served.begin();
-  const { index, value } = await readState(es, catalog.names.liveProgress, 'searchable');
-  await vouch(index);
-  return { generation: catalog.names.generationIn(index) ?? Number.NaN, ends: value };
+async function searchableNow({ es, names, generation }: View): Promise<Points> {
+  return (await readState(es, names.progress(generation), 'searchable')).value;
 }
 
 /** The first point behind the cursor's. */
@@ -96,19 +92,19 @@ function lanesOf(ends: Points, from: (partition: string) => Point): PartitionLan
 
 /** Fetches whole documents until the page is full; `places`: how many spots it passed. Skips documents removed meanwhile. */
 async function documentsAt(
-  { es }: Reader,
+  { es }: View,
   org: string,
   spots: readonly Spot[],
   maxBytes: number | undefined,
 ): Promise<{ readonly items: readonly Document[]; readonly places: number }> {
-  const atOnce = maxBytes === undefined ? spots.length : FETCHED_AT_ONCE;
   const page = new PageItems({ maxBytes });
-  for (let start = 0; start < spots.length; start += atOnce) {
-    const part = spots.slice(start, start + atOnce);
-    const found = await getAll(
-      es,
-      part.map(({ index, id }) => ({ index, id: documentId(org, id) })),
-    );
+  const sizes = new FetchSize();
+  for (let start = 0; start < spots.length; ) {
+    const { part, found } = await sizes.fetch(spots.length - start, async (count, most) => {
+      const part = spots.slice(start, start + count);
+      const locations = part.map(({ index, id }) => ({ index, id: documentId(org, id) }));
+      return { part, found: await getAll(es, locations, 'whole', most) };
+    });
     for (const [at, spot] of part.entries()) {
       if (page.isFull) return { items: page.items, places: start + at };
       const stored = found[at]?.stored;
@@ -116,6 +112,7 @@ async function documentsAt(
         page.add(documentOf(stored));
       }
     }
+    start += part.length;
   }
   return { items: page.items, places: spots.length };
 }
@@ -144,17 +141,16 @@ interface PartitionLane extends Lane {
 /** Merges lanes by their records' time, and fetches more of a lane when it is empty. */
 class Walk {
   private readonly matches: Query;
-  private readonly indices: string;
+  private readonly indices: readonly string[];
 
   constructor(
-    private readonly reader: Reader,
+    private readonly view: View,
     kind: KindName,
     query: Pick<SearchQuery, 'org' | 'filters'>,
-    private readonly generation: number,
     private readonly direction: Direction,
   ) {
-    this.matches = matching(kind, query, limitsOf(reader.retention, kind, query.org));
-    this.indices = reader.catalog.names.documents(generation, kind);
+    this.matches = matching(kind, query, limitsOf(view.retention, kind, query.org));
+    this.indices = view.indicesOf(kind);
   }
 
   /** At most `count` documents, the nearest first. */
@@ -172,20 +168,9 @@ class Walk {
   }
 
   private async readOn(lanes: readonly PartitionLane[], chunk: number): Promise<void> {
-    const { es, catalog } = this.reader;
-    const header = JSON.stringify({ index: this.indices, ...WHOLE });
-    const lines = lanes.map((lane) => `${header}\n${JSON.stringify(this.bodyOf(lane, chunk))}\n`).join('');
-    type Answer = {
-      readonly responses: readonly (SearchAnswer & { readonly status: number; readonly error?: { type: string } })[];
-    };
-    const { responses } = await es.request<Answer>('POST', '/_msearch', { lines, query: { filter_path: PARTS } });
-    for (const [at, lane] of lanes.entries()) {
-      const answer = responses[at];
-      if (!answer || answer.error) throw faultOf(answer);
-      const { hits, shards } = foundIn(answer);
-      if (shards === 0) await catalog.requireLive(this.generation);
-      this.extend(lane, hits, chunk);
-    }
+    const bodies = lanes.map((lane) => this.bodyOf(lane, chunk));
+    const found = await searchAll(this.view.es, this.indices, bodies);
+    for (const [at, lane] of lanes.entries()) this.extend(lane, found[at]?.hits ?? [], chunk);
   }
 
   private bodyOf({ partition, from, to }: PartitionLane, size: number): object {
@@ -194,7 +179,6 @@ class Walk {
       query: { bool: { filter: [this.matches, { term: { partition } }, ...between(from, to)] } },
       sort: [{ offset: word }, { ordinal: word }],
       size,
-      track_total_hits: false,
       _source: false,
       stored_fields: '_none_',
       docvalue_fields: ['id', 'time'],
@@ -209,18 +193,6 @@ class Walk {
     if (this.direction === 'ascending') lane.from = [last.offset, last.ordinal + 1];
     else lane.to = [last.offset, last.ordinal];
   }
-}
-
-/** The only parts of the response that are read. */
-const PARTS = ['status', 'error.type', 'timed_out', '_shards', 'hits.hits._index', 'hits.hits.sort', 'hits.hits.fields']
-  .map((part) => `responses.${part}`)
-  .join(',');
-
-function faultOf(
-  answer: { readonly status: number; readonly error?: { type: string } } | undefined,
-): ElasticsearchFault {
-  const { status = 503, error: { type } = { type: 'no_response' } } = answer ?? {};
-  return new ElasticsearchFault(`Elasticsearch answered ${status} ${type} to one of several searches`, status, type);
 }
 
 function between([fromOffset, fromOrdinal]: Point, [toOffset, toOrdinal]: Point): Query[] {

@@ -1,11 +1,11 @@
 import type { Offsets, Topic } from '../../event-log/event-log.js';
+import { isMissing } from '../../platform/elasticsearch.js';
 import { type Position, partitionName, type StoredDocument, type Write } from '../document.js';
 import type { KindName } from '../kinds.js';
 import { type ScanRange, type StrayPage, type StrayRange } from '../read-model.js';
 import { checkLimit } from '../search.js';
 import { isExpired, isKeyed, locationOf, pointerOf, type Target } from './apply.js';
 import { type Action, bulk, type Found, getAll } from './bulk.js';
-import { isMissing } from './client.js';
 import {
   bodyOf,
   isAt,

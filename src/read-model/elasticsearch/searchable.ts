@@ -1,4 +1,5 @@
 import type { Offsets, Topic } from '../../event-log/event-log.js';
+import { type Elasticsearch, ElasticsearchFault, isMissing } from '../../platform/elasticsearch.js';
 import { coalesced } from '../../platform/waiting.js';
 import { comparePositions, isBefore, type Point, type Position, partitionName, type Write } from '../document.js';
 import { KIND_NAMES } from '../kinds.js';
@@ -6,9 +7,8 @@ import { GenerationLost } from '../read-model.js';
 import { laterPoints, type Points } from '../search.js';
 import type { Version } from './bulk.js';
 import type { Catalog } from './catalog.js';
-import { type Elasticsearch, ElasticsearchFault, isMissing } from './client.js';
 import type { ProgressKeeper } from './progress.js';
-import { type Nexts, nextsOf, readState, writeState } from './state.js';
+import { changeState, type Manifest, type Nexts, nextsOf, readState, writeState } from './state.js';
 
 /** More names make the URL too long. */
 const MOST_NAMES = 20;
@@ -76,7 +76,9 @@ export class Searchable {
       await this.refreshIndices(
         many ? KIND_NAMES.map((kind) => this.catalog.names.documents(this.generation, kind)) : [...touched],
       );
-      await this.publish(points);
+      // Readers of what is published examine what they read themselves, so it need not wait to be examined.
+      const [published] = await Promise.all([this.publish(points), this.requireIntact()]);
+      await this.openOnce(published);
     } catch (error) {
       for (const index of touched) this.touched.add(index);
       this.everything ||= everything;
@@ -96,12 +98,17 @@ export class Searchable {
         'refresh_failed',
       );
     }
-    if (_shards.total === 0) await this.catalog.require(this.generation);
   }
 
-  private async publish(points: Points): Promise<void> {
+  /** What is announced as searchable is found: nothing was lost until after the refresh. */
+  private async requireIntact(): Promise<void> {
+    const lost = await this.catalog.lostOf(this.generation);
+    if (lost.length > 0) throw new GenerationLost(`the read model lost ${lost.join(', ')}`);
+  }
+
+  private async publish(points: Points): Promise<Points> {
     try {
-      await this.openOnce(await this.written(points));
+      return await this.written(points);
     } catch (error) {
       if (!isMissing(error)) throw error;
       throw new GenerationLost(`generation ${this.generation} of the read model no longer exists`);
@@ -128,21 +135,16 @@ export class Searchable {
   }
 
   /**
-   * Opens a live generation for reads once searches see all records that the log had when it was created. The process that
+   * Opens the generation for reads once searches see all records that the log had when it was created. The process that
    * makes the last of them searchable does it.
    */
   private async openOnce(points: Points): Promise<void> {
     if (this.isOpen) return;
-    const { names } = this.catalog;
-    const index = names.progress(this.generation);
-    const { isFilling } = await this.catalog.require(this.generation);
-    if (isFilling) {
-      const { value: goal } = await readState(this.es, index, 'goal');
-      if (Object.entries(goal).some(([partition, next]) => isBefore(points[partition] ?? [0, 0], [next, 0]))) return;
-      // No effect if another process did it first.
-      await this.catalog.tryChange([{ drop: names.filling, on: index }]);
-    }
-    this.isOpen = true;
+    const isReached = ({ goal }: Manifest) =>
+      Object.entries(goal).every(([partition, next]) => !isBefore(points[partition] ?? [0, 0], [next, 0]));
+    const open = (one: Manifest) => (one.isOpen || !isReached(one) ? one : { ...one, isOpen: true });
+    const { isOpen } = await changeState(this.es, this.catalog.names, this.generation, 'manifest', open);
+    this.isOpen = isOpen;
   }
 }
 

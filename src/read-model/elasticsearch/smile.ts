@@ -29,7 +29,7 @@ const FIRST_SIZE = 1024 * 1024;
 
 /** Buffers kept for reuse, about one for each request usually under way. */
 const MOST_SPARE = 12;
-const MOST_SPARE_BYTES = 4 * 1024 * 1024;
+const MOST_SPARE_BYTES = 2 * 1024 * 1024;
 
 /**
  * Documents in SMILE 1.0, a binary form of JSON (https://github.com/FasterXML/smile-format-specification), each ended by a

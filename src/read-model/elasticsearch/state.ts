@@ -1,9 +1,9 @@
 import type { Offsets, Topic } from '../../event-log/event-log.js';
+import { type Elasticsearch, ElasticsearchFault, isConflict } from '../../platform/elasticsearch.js';
 import { partitionName } from '../document.js';
+import type { JobsByName } from '../job-board.js';
 import type { Points } from '../search.js';
 import type { Version } from './bulk.js';
-import { type Elasticsearch, isConflict } from './client.js';
-
 import type { Names } from './names.js';
 
 /** By `topic/partition`, next offset to apply. */
@@ -16,12 +16,28 @@ export function nextsOf(topic: Topic, offsets: Offsets): Nexts {
   );
 }
 
-interface States {
+/** What a generation consists of besides its fixed indices, and whether it may be read. */
+export interface Manifest {
+  /** Each of these months has an index, with its mark: if not, it was lost. */
+  readonly months: readonly string[];
+  /** What must be searchable before it is read: the log ended there when the generation was created. */
+  readonly goal: Nexts;
+  /** Whether all of that is searchable. */
+  readonly isOpen: boolean;
+  /** Why it was created, if it replaces one that was lost or cannot be used. */
+  readonly reason?: string;
+}
+
+interface GenerationStates {
   readonly progress: Nexts;
   /** Everything before these points has been applied and refreshed. */
   readonly searchable: Points;
-  /** For a generation that became live empty: what must be searchable before it is read, which is where the log ended. */
-  readonly goal: Nexts;
+  readonly manifest: Manifest;
+}
+
+interface States extends GenerationStates {
+  /** Of no generation: in an index of its own. */
+  readonly jobs: JobsByName;
 }
 export type StateName = keyof States;
 
@@ -68,14 +84,55 @@ export async function writeState<Name extends StateName>(
   }
 }
 
+const MOST_ATTEMPTS = 50;
+
+/** Replaces the state by what `change` makes of it, and returns that. No effect if `change` returns the same. */
+export async function changeState<Name extends StateName>(
+  es: Elasticsearch,
+  names: Names,
+  generation: number,
+  name: Name,
+  change: (value: States[Name]) => States[Name],
+): Promise<States[Name]> {
+  for (let attempt = 0; attempt < MOST_ATTEMPTS; attempt += 1) {
+    const { value, version } = await readState(es, names.progress(generation), name);
+    const wanted = change(value);
+    if (wanted === value) return value;
+    if (await writeState(es, names.keeper(generation), name, wanted, version)) return wanted;
+  }
+  throw new ElasticsearchFault(`other processes kept changing the ${name} of the read model`, 409, 'state_contended');
+}
+
+/** Returns false if it exists. Rejects with status 404 if the alias does not exist. */
+export async function createState<Name extends StateName>(
+  es: Elasticsearch,
+  alias: string,
+  name: Name,
+  value: States[Name],
+): Promise<boolean> {
+  try {
+    await es.request('PUT', `/${alias}/_doc/${name}`, {
+      body: { value },
+      query: { require_alias: true, op_type: 'create' },
+    });
+    return true;
+  } catch (error) {
+    if (isConflict(error)) return false;
+    throw error;
+  }
+}
+
 /** The states of a new generation, so that they always exist. */
 export async function writeFirstStates(
   es: Elasticsearch,
   names: Names,
   generation: number,
   goal: Nexts,
+  reason?: string,
 ): Promise<void> {
-  const states: States = { progress: {}, searchable: {}, goal };
+  const isOpen = Object.keys(goal).length === 0;
+  const manifest = { months: [], goal, isOpen, ...(reason !== undefined && { reason }) };
+  const states: GenerationStates = { progress: {}, searchable: {}, manifest };
   for (const [name, value] of Object.entries(states)) {
     const query = { require_alias: true, op_type: 'create' };
     await es.request('PUT', `/${names.keeper(generation)}/_doc/${name}`, { body: { value }, query });

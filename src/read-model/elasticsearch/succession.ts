@@ -1,10 +1,10 @@
 import { randomBytes } from 'node:crypto';
 import type { Offsets, Topic } from '../../event-log/event-log.js';
 import type { Clock } from '../../platform/clock.js';
+import { type Elasticsearch, ElasticsearchFault } from '../../platform/elasticsearch.js';
 import { partitionIn } from '../document.js';
 import { GenerationLost } from '../read-model.js';
 import type { Catalog, Step } from './catalog.js';
-import { type Elasticsearch, ElasticsearchFault } from './client.js';
 import { type Nexts, readState, writeState } from './state.js';
 
 interface Seal {
@@ -57,6 +57,11 @@ export class Succession {
     const before = live.aliases.filter(
       (one) => one === names.writer(index) || names.sealedUntil(live.generation, one) !== undefined,
     );
+    // Both were lost. Whoever seals replaces what was there, so that nobody restores the write alias meanwhile.
+    if (before.length === 0) {
+      await this.catalog.tryChange([{ add: names.lapsedSeal(live.generation), on: index }]);
+      return undefined;
+    }
     const steps: Step[] = [
       ...this.catalog.requiring(names.building, names.progress(this.generation)),
       ...before.map((drop) => ({ drop, on: index })),
@@ -94,30 +99,22 @@ export class Succession {
   /** Without a response the swap may have taken effect: the live generation shows whether it did. */
   private async swapped(seal: Seal): Promise<boolean> {
     try {
-      return await this.catalog.tryChange(await this.swap(seal));
+      return await this.catalog.tryChange(this.swap(seal));
     } catch (error) {
       if ((await this.catalog.live())?.generation === this.generation) return true;
       throw error;
     }
   }
 
-  private async swap(seal: Seal): Promise<Step[]> {
+  private swap(seal: Seal): Step[] {
     const { catalog, generation } = this;
     const { names } = catalog;
     const old = names.progress(seal.generation);
-    const [before, after] = [await catalog.indices(seal.generation), await catalog.indices(generation)];
-    const hidden = [...before].flatMap(([index, aliases]) => {
-      const shown = names.liveAliases(seal.generation, index).filter((alias) => aliases.includes(alias));
-      return shown.map((remove) => ({ remove, on: index }));
-    });
-    const months = [...after.keys()].filter((index) => names.monthOf(generation, index) !== undefined);
     return [
       { drop: seal.alias, on: old },
       { drop: names.liveProgress, on: old },
       { drop: names.building, on: names.progress(generation) },
-      ...hidden.filter(({ remove, on }) => on !== old || remove !== names.liveProgress),
-      ...catalog.goLive(generation),
-      ...months.flatMap((index) => catalog.showing(generation, index)),
+      catalog.goLive(generation),
     ];
   }
 

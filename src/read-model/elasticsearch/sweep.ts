@@ -26,12 +26,20 @@ export async function sweepDocuments(target: Target, retention: Retention, signa
   for (const kind of KIND_NAMES) {
     if (!kindOf(kind).expiresBy) continue;
     const conditions = conditionsOf(kind, retention);
-    if (conditions.length > 0) await target.es.request('POST', `/${target.names.keys(target.generation)}/_refresh`);
+    if (conditions.length === 0) continue;
+    await refreshKeys(target);
     for (let start = 0; start < conditions.length; start += CONDITIONS) {
       await sweepMatching(target, kind, conditions.slice(start, start + CONDITIONS), signal, removed);
     }
+    // Without it Elasticsearch keeps what was removed until the next sweep.
+    if (removed.size > 0) await refreshKeys(target);
   }
   return removed;
+}
+
+/** Nothing else searches for pointers, so nothing else refreshes their index. */
+async function refreshKeys({ es, names, generation }: Target): Promise<void> {
+  await es.request('POST', `/${names.keys(generation)}/_refresh`);
 }
 
 /** One condition for all organizations with the same limit for the same classes, as most have by default. */

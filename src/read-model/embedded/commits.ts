@@ -1,10 +1,15 @@
+import { dirname } from 'node:path';
 import type { DatabaseSync } from 'node:sqlite';
+import { disk } from '../../platform/disk.js';
 
 /**
  * When what was written is committed: each commit writes every page that changed, and the same pages change again and
- * again. More writes or bytes would hold the event loop for longer than some 20 ms.
+ * again. With more writes or bytes, the pages would not fit in SQLite's cache.
  */
-const AT_MOST = { writes: 20_000, bytes: 8 * 1024 * 1024, ms: 5_000 };
+const AT_MOST = { writes: 50_000, bytes: 8 * 1024 * 1024, ms: 15_000 };
+
+/** What a commit takes on the disk, at most: each write changes a few pages, and all of them are in SQLite's cache. */
+const ROOM = { least: 1024 * 1024, eachWrite: 32 * 1024, most: 192 * 1024 * 1024 };
 
 /** What a batch adds to the transaction. */
 export interface Weight {
@@ -50,13 +55,32 @@ export class SeldomCommits {
     }
     const before = this.uncommitted;
     this.uncommitted = { writes: before.writes + writes, bytes: before.bytes + bytes };
-    this.timer ??= setTimeout(() => this.tryCommit(), AT_MOST.ms).unref();
+    this.commitLater();
     return result;
+  }
+
+  private commitLater(): void {
+    this.timer ??= setTimeout(() => {
+      this.timer = undefined;
+      if (this.hasRoom()) this.tryCommit();
+      else this.commitLater();
+    }, AT_MOST.ms).unref();
   }
 
   commitIfDue(): void {
     const { writes, bytes } = this.uncommitted;
-    if (this.isFailing || writes >= AT_MOST.writes || bytes >= AT_MOST.bytes) this.commit();
+    const isDue = this.isFailing || writes >= AT_MOST.writes || bytes >= AT_MOST.bytes;
+    if (isDue && this.hasRoom()) this.commit();
+  }
+
+  /**
+   * A commit that fails undoes what reads show. While the disk is full it is put off, and reads go on: the log takes no more
+   * events then, so what is not committed does not grow.
+   */
+  private hasRoom(): boolean {
+    const { writes, bytes } = this.uncommitted;
+    const room = ROOM.least + Math.min(writes * ROOM.eachWrite + 2 * bytes, ROOM.most);
+    return disk.free(dirname(this.db.location() ?? '.')) >= room;
   }
 
   /** Throws if it fails; then everything since the last commit is undone. */

@@ -2,7 +2,7 @@ import { existsSync, renameSync, rmSync } from 'node:fs';
 import { dirname } from 'node:path';
 import type { DatabaseSync } from 'node:sqlite';
 import type { Offsets, Topic } from '../../event-log/event-log.js';
-import { isEmpty, openExclusive, sqliteFault, syncFolder } from '../../platform/sqlite.js';
+import { COMPANIONS, isEmpty, openUncopied, sqliteFault, syncFolder } from '../../platform/sqlite.js';
 import { StoreUnusable } from '../../platform/store-unusable.js';
 import { partitionName } from '../document.js';
 import { KIND_NAMES, KINDS_VERSION, type KindName, kindOf } from '../kinds.js';
@@ -23,7 +23,7 @@ interface Meta {
 }
 
 export function openDatabase(file: string): DatabaseSync {
-  return openExclusive(file, APPLICATION, 'NORMAL');
+  return openUncopied(file, APPLICATION);
 }
 
 export function createDatabase(file: string, logId: string, generation: number): DatabaseSync {
@@ -98,24 +98,9 @@ export function shardsOf(db: DatabaseSync): string[] {
   );
 }
 
-/** What SQLite keeps beside a database, and applies to whatever database it finds there. */
-const COMPANIONS = ['-wal', '-shm', '-journal'] as const;
-
 /** The file in which the next generation is filled. */
 export function nextFile(file: string): string {
   return `${file}.next`;
-}
-
-export function removeDatabase(file: string): void {
-  for (const suffix of ['', ...COMPANIONS]) rmSync(file + suffix, { force: true });
-}
-
-/** Keeps the last file that was replaced: if a log was lost, it is the only evidence left. */
-export function setAside(file: string): void {
-  for (const suffix of ['', ...COMPANIONS]) {
-    rmSync(`${file}.replaced${suffix}`, { force: true });
-    if (existsSync(file + suffix)) renameSync(file + suffix, `${file}.replaced${suffix}`);
-  }
 }
 
 /**
@@ -133,7 +118,8 @@ export function replaceDatabase(file: string, next: string): void {
   syncFolder(dirname(file));
 }
 
-const OTHER_LOG = 'it was made from another log';
+const EMPTY = 'it is empty';
+const DAMAGED = 'it is damaged';
 
 /**
  * What `use` makes of the database, or why the file must be replaced. Throws for what the operator must fix, such as a lock
@@ -148,26 +134,25 @@ export async function openUsable<Used>(
   try {
     db = openDatabase(file);
     const reason = unfit(db, logId);
-    if (reason === undefined && head) await refuseLostRecords(db, file, head);
-    if (reason === OTHER_LOG && head) await refuseLostLog(db, file, head);
+    if (head && reason !== DAMAGED && reason !== EMPTY) await refuseLost(db, { file, logId, head });
     if (reason === undefined) return use(db);
     db.close();
     return reason;
   } catch (error) {
     if (db?.isOpen) db.close();
     const fault = sqliteFault((error as Error).cause ?? error);
-    if (fault === 'corrupt' || fault === 'notADatabase' || fault === 'other') return 'it is damaged';
+    if (fault === 'corrupt' || fault === 'notADatabase' || fault === 'other') return DAMAGED;
     throw error;
   }
 }
 
 function unfit(db: DatabaseSync, logId: string): string | undefined {
-  if (isEmpty(db)) return 'it is empty';
-  if (!isSound(db)) return 'it is damaged';
+  if (isEmpty(db)) return EMPTY;
+  if (!isSound(db)) return DAMAGED;
   const meta = metaOf(db);
   if (meta.version !== FORMAT_VERSION) return 'another version of the program made it';
-  if (!Number.isSafeInteger(meta.generation)) return 'it is damaged';
-  return meta.logId === logId ? undefined : OTHER_LOG;
+  if (!Number.isSafeInteger(meta.generation)) return DAMAGED;
+  return meta.logId === logId ? undefined : 'it was made from another log';
 }
 
 /** A larger file is not read through at the start: what is damaged in it shows when it is read. */
@@ -180,33 +165,27 @@ function isSound(db: DatabaseSync): boolean {
 }
 
 /**
- * The log is always written first. If the read model has seen records that the log does not have, the log lost records
- * that it had acknowledged, and perhaps nothing else shows it: to continue would lose them silently.
+ * The log is always written first. If the read model has seen records that the log does not have, the log lost records that
+ * it had acknowledged, and perhaps nothing else shows it: to continue would lose them silently. A read model of another log
+ * can only tell that this one has no record at all: it was made anew in the place of one that is gone.
  */
-async function refuseLostRecords(
+async function refuseLost(
   db: DatabaseSync,
-  file: string,
-  head: (topic: Topic) => Promise<Offsets>,
+  { file, logId, head }: { file: string; logId: string; head: (topic: Topic) => Promise<Offsets> },
 ): Promise<void> {
-  for (const [topic, reached] of Object.entries(progressIn(db))) {
-    const ends = await head(topic as Topic);
-    for (const [partition, next] of Object.entries(reached)) {
-      const end = ends[Number(partition)] ?? 0;
-      if (next <= end) continue;
-      throw new StoreUnusable(
-        `the log lost acknowledged records: ${topic}/${partition} ends at ${end}, and ${file} has seen it up to ${next}; restore a backup of the log, or move that file away to go on without them`,
-      );
-    }
-  }
-}
-
-/** A log without a record, beside a read model of another that had some, was made anew in the place of one that is gone. */
-async function refuseLostLog(db: DatabaseSync, file: string, head: (topic: Topic) => Promise<Offsets>): Promise<void> {
-  const isSome = (offsets: Offsets) => Object.values(offsets).some((next) => next > 0);
-  const progress = Object.entries(progressIn(db));
-  const ends = await Promise.all(progress.map(([topic]) => head(topic as Topic)));
-  if (!progress.some(([, reached]) => isSome(reached)) || ends.some(isSome)) return;
-  throw new StoreUnusable(
-    `the log is empty, and ${file} was made from another one that had records; restore a backup of the log, or move that file away to begin anew`,
+  const seen = Object.entries(progressIn(db)).flatMap(([topic, reached]) =>
+    Object.entries(reached).map(([partition, next]) => ({ topic: topic as Topic, partition: Number(partition), next })),
   );
+  const ends = await Promise.all(seen.map(async ({ topic, partition }) => (await head(topic))[partition] ?? 0));
+  const at = seen.findIndex(({ next }, index) => next > (ends[index] ?? 0));
+  const found = seen[at];
+  if (!found) return;
+  const remedy = 'restore a backup of the log, or move that file away to go on without them';
+  if (metaOf(db).logId === logId) {
+    const place = `${found.topic}/${found.partition} ends at ${ends[at]}`;
+    const reason = `${place}, and ${file} has seen it up to ${found.next}`;
+    throw new StoreUnusable(`the log lost acknowledged records: ${reason}; ${remedy}`);
+  }
+  if (ends.some((end) => end > 0)) return;
+  throw new StoreUnusable(`the log is empty, and ${file} was made from another one that had records; ${remedy}`);
 }

@@ -2,6 +2,7 @@ import type { DatabaseSync, StatementSync } from 'node:sqlite';
 import { ControlError } from '../../contract/errors.js';
 import type { Offsets, RecordValues, Topic } from '../../event-log/event-log.js';
 import type { Turns } from '../../platform/turns.js';
+import { WalCheckpoints } from '../../platform/wal-checkpoints.js';
 import {
   type Document,
   isSamePartition,
@@ -21,6 +22,7 @@ import {
 } from '../read-model.js';
 import type { Retention } from '../retention.js';
 import { checkLast, checkSearch, type LastPage, type LastQuery, type Page, type SearchQuery } from '../search.js';
+import { checkStats, type Stats, type StatsQuery } from '../stats.js';
 import { SeldomCommits, type Weight } from './commits.js';
 import { RowExpiry } from './condition.js';
 import { metaOf, progressIn } from './database.js';
@@ -28,9 +30,13 @@ import { ReceivedRows } from './received.js';
 import { RowFormat } from './row.js';
 import { scanRows, strayRows } from './scan.js';
 import { jobOf, searchByField } from './search.js';
+import { statsOf } from './stats.js';
 import type { Transaction } from './sweep.js';
 import { KindTable } from './table.js';
 import { Texts } from './texts.js';
+
+/** 256 MiB of the write-ahead log. A start after a crash reads all of it. */
+const WAL_PAGES = 65_536;
 
 /** Offsets by topic and partition. */
 type Points = ReadonlyMap<string, number>;
@@ -51,6 +57,7 @@ export class EmbeddedGeneration implements Generation {
   private readonly advance: StatementSync;
   private readonly texts: Texts;
   private readonly commits: SeldomCommits;
+  readonly checkpoints: WalCheckpoints;
   /** The progress of what was applied, of what the callers know to be applied, and of what was committed. */
   private applied: Points;
   private told: Points;
@@ -71,6 +78,7 @@ export class EmbeddedGeneration implements Generation {
       KIND_NAMES.map((kind) => [kind, new KindTable(database, new RowFormat(kind, this.texts, records), this.expiry)]),
     ) as Record<KindName, KindTable>;
     this.applied = this.told = this.committed = pointsOf(progressIn(database));
+    this.checkpoints = new WalCheckpoints(database.location() ?? '', WAL_PAGES);
     this.commits = new SeldomCommits(database, {
       completing: () => {
         for (const table of Object.values(this.tables)) table.flush();
@@ -78,6 +86,7 @@ export class EmbeddedGeneration implements Generation {
       undone: () => this.forget(),
       committed: () => {
         this.committed = this.applied;
+        this.checkpoints.committed();
       },
       lost: (reason) => this.fallBack(reason),
     });
@@ -88,7 +97,7 @@ export class EmbeddedGeneration implements Generation {
   }
 
   async apply(topic: Topic, writes: readonly Write[], progress: Offsets, from: Offsets = {}): Promise<Outcome[]> {
-    const outcomes = this.write(() => {
+    const outcomes = await this.write(() => {
       this.requireReached(topic, from);
       const codes = writes.map((write) => ({ code: this.tables[write.kind].apply(write), id: write.id }));
       this.notePartitions(writes);
@@ -130,6 +139,11 @@ export class EmbeddedGeneration implements Generation {
     return this.reading(async () => (await this.tables[kind].count(org)) ?? gone());
   }
 
+  async stats(kind: KindName, query: StatsQuery): Promise<Stats> {
+    checkStats(kind, query);
+    return this.reading((db) => this.turns.run(jobOf(query), statsOf(db, this.expiry, this.tables[kind].rows, query)));
+  }
+
   async progress(topic: Topic): Promise<Progress> {
     return { generation: this.number, next: this.reached()[topic] ?? {} };
   }
@@ -163,7 +177,7 @@ export class EmbeddedGeneration implements Generation {
   }
 
   async overwrite(write: Write): Promise<void> {
-    this.transaction(() => {
+    await this.transaction(() => {
       this.tables[write.kind].overwrite(write);
       this.notePartitions([write]);
     });
@@ -171,7 +185,7 @@ export class EmbeddedGeneration implements Generation {
   }
 
   async remove(kind: KindName, document: StoredDocument): Promise<void> {
-    this.transaction(() => this.tables[kind].remove(document));
+    await this.transaction(() => this.tables[kind].remove(document));
     this.commit();
   }
 
@@ -213,13 +227,14 @@ export class EmbeddedGeneration implements Generation {
   }
 
   /** Small writes of upkeep. */
-  private readonly transaction: Transaction = (work) => {
-    const result = this.write(work, { writes: 1, bytes: 0 });
+  private readonly transaction: Transaction = async (work) => {
+    const result = await this.write(work, { writes: 1, bytes: 0 });
     this.commits.commitIfDue();
     return result;
   };
 
-  private write<Result>(work: () => Result, weight: Weight): Result {
+  private async write<Result>(work: () => Result, weight: Weight): Promise<Result> {
+    while (this.checkpoints.barrier) await this.checkpoints.barrier;
     this.open();
     return this.commits.write(work, weight);
   }

@@ -1,18 +1,11 @@
 import { existsSync } from 'node:fs';
 import type { DatabaseSync } from 'node:sqlite';
 import type { Offsets, RecordValues, Topic } from '../../event-log/event-log.js';
+import { removeDatabase, setAside } from '../../platform/sqlite.js';
 import { Turns } from '../../platform/turns.js';
 import { GenerationLost, GenerationSealed, type NextGeneration, type ReadModel } from '../read-model.js';
 import { KEEP_ALL, type Retention } from '../retention.js';
-import {
-  createDatabase,
-  nextFile,
-  openDatabase,
-  openUsable,
-  removeDatabase,
-  replaceDatabase,
-  setAside,
-} from './database.js';
+import { createDatabase, nextFile, openDatabase, openUsable, replaceDatabase } from './database.js';
 import { EmbeddedGeneration } from './generation.js';
 
 export interface EmbeddedReadModelOptions {
@@ -52,7 +45,7 @@ export class EmbeddedReadModel implements ReadModel {
       setAside(file);
     }
     const live = typeof found === 'string' ? created(file, FIRST_GENERATION, options) : found;
-    // The lock on the live file proves that no other process owns the leftover.
+    // The caller holds the lock of the log, so no other process owns the leftover.
     removeDatabase(nextFile(file));
     return new EmbeddedReadModel(options, live);
   }
@@ -66,6 +59,7 @@ export class EmbeddedReadModel implements ReadModel {
   search: ReadModel['search'] = (...args) => this.onLive((live) => live.search(...args));
   last: ReadModel['last'] = (...args) => this.onLive((live) => live.last(...args));
   count: ReadModel['count'] = (...args) => this.onLive((live) => live.count(...args));
+  stats: ReadModel['stats'] = (...args) => this.onLive((live) => live.stats(...args));
   progress: ReadModel['progress'] = (...args) => this.onLive((live) => live.progress(...args));
   refresh: ReadModel['refresh'] = () => this.onLive((live) => live.refresh());
   sweep: ReadModel['sweep'] = (...args) => this.onLive((live) => live.sweep(...args));
@@ -80,15 +74,15 @@ export class EmbeddedReadModel implements ReadModel {
   };
 
   async begin(): Promise<NextGeneration> {
+    await this.dropNext();
     const { number } = this.live;
-    this.dropNext();
     const next = created(nextFile(this.options.file), number + 1, this.options);
     this.next = next;
     return Object.assign(next, {
       seal: async (leaseMs: number) => this.seal(next, leaseMs),
       promote: async () => this.promote(next),
       discard: async () => {
-        if (this.next === next) this.dropNext();
+        if (this.next === next) await this.dropNext();
       },
     });
   }
@@ -96,7 +90,8 @@ export class EmbeddedReadModel implements ReadModel {
   async close(): Promise<void> {
     if (this.isClosed) return;
     this.isClosed = true;
-    this.dropNext();
+    await this.dropNext();
+    await this.current?.checkpoints.end();
     this.current?.close();
   }
 
@@ -110,7 +105,10 @@ export class EmbeddedReadModel implements ReadModel {
     return reached;
   }
 
-  private promote(next: EmbeddedGeneration): void {
+  private async promote(next: EmbeddedGeneration): Promise<void> {
+    const both = [next, this.live].map(({ checkpoints }) => checkpoints);
+    do await Promise.all(both.map((each) => each.end()));
+    while (both.some(({ isEnded }) => !isEnded));
     if (this.next !== next) throw new GenerationLost('the generation no longer exists');
     if (!this.isSealed) throw new Error('the live generation is not sealed, or not any more');
     const { file } = this.options;
@@ -152,10 +150,12 @@ export class EmbeddedReadModel implements ReadModel {
     }
   }
 
-  private dropNext(): void {
-    this.next?.close();
+  private async dropNext(): Promise<void> {
+    const { next } = this;
     this.next = undefined;
     this.sealedUntil = 0;
+    await next?.checkpoints.end();
+    next?.close();
     removeDatabase(nextFile(this.options.file));
   }
 }

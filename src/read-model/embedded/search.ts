@@ -63,10 +63,10 @@ function* skip(walk: IndexWalk, query: SearchQuery): Steps<void> {
 }
 
 /** The index in the order of the page that satisfies most filters, and the conditions that its rows are checked for. */
-function pathOf(
+export function pathOf(
   expiry: RowExpiry,
   { kind, texts }: RowFormat,
-  query: SearchQuery,
+  query: Pick<SearchQuery, 'org' | 'filters' | 'cursor'>,
   { direction }: FieldOrder,
 ): IndexPath {
   const { sort, lists, fields } = kindOf(kind);

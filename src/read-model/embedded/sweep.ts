@@ -7,7 +7,7 @@ import type { Tally } from './tally.js';
 import type { Texts } from './texts.js';
 
 /** Runs the work in a transaction of the database. */
-export type Transaction = <Result>(work: () => Result) => Result;
+export type Transaction = <Result>(work: () => Result) => Promise<Result>;
 
 /** How many rows are removed at once, and counted at once, so that others get their turn in between. */
 const REMOVED_AT_ONCE = 500;
@@ -64,7 +64,7 @@ export class ExpiredRows {
         for (let rows = REMOVED_AT_ONCE; rows === REMOVED_AT_ONCE; removed += rows) {
           await turnOfTheLoop();
           if (signal.aborted || !this.db.isOpen) return removed;
-          rows = transaction(() => this.remove(org, className, limit));
+          rows = await transaction(() => this.remove(org, className, limit));
         }
       }
     }

@@ -1,5 +1,5 @@
 import type { DatabaseSync } from 'node:sqlite';
-import type { Document, OutcomeCode, StoredDocument, Write } from '../document.js';
+import { type Document, type OutcomeCode, precedes, type StoredDocument, type Write } from '../document.js';
 import { type KindName, kindOf } from '../kinds.js';
 import { expiryClass, hasExpired, type Limits } from '../retention.js';
 import type { RowExpiry } from './condition.js';
@@ -54,7 +54,8 @@ export class KindTable {
     if (hasExpired(this.name, limits, fields, place.time)) return 'applied';
     if (this.insert(write)) return 'applied';
     const row = this.find(org, id);
-    if (row && hasExpired(this.name, limits, this.rows.fieldsOf(row), Number(row.time))) {
+    const isExpired = row && hasExpired(this.name, limits, this.rows.fieldsOf(row), Number(row.time));
+    if (row && (isExpired || precedes(place, this.rows.placeOf(row)))) {
       this.delete(org, row);
       this.insert(write);
       return 'applied';

@@ -7,19 +7,24 @@ export const SCRIPT = '/usr/bin/script';
 export const withTerminal = spawnSync(SCRIPT, ['--version']).status === 0 ? it : it.skip;
 
 /**
- * Runs `svc` on a terminal of 100 columns and types the keys once it asks for a key. The result is all that the screen
+ * Runs `svc` on a terminal of 100 columns and types the keys once it shows the prompt. The result is all that the screen
  * got, and at its end `code <exit code>`.
  */
-export async function svcOnTerminal(args: string, env: Record<string, string>, keys = ''): Promise<string> {
-  const command = `stty cols 100; '${NODE}' '${MAIN}' ${args}; echo "code $?"`;
+export async function svcOnTerminal(
+  args: string,
+  env: Record<string, string>,
+  keys = '',
+  prompt = 'Key: ',
+): Promise<string> {
+  const command = `trap : INT; stty cols 100; '${NODE}' '${MAIN}' ${args}; echo "code $?"`;
   const child = spawn(SCRIPT, ['-qec', command, '/dev/null'], {
     env: { PATH: process.env.PATH ?? '', TERM: 'xterm', TZ: 'UTC', ...env },
   });
   let screen = '';
   child.stdout.setEncoding('utf8').on('data', (chunk: string) => {
-    const asked = screen.includes('Key: ');
+    const asked = screen.includes(prompt);
     screen += chunk;
-    if (!asked && screen.includes('Key: ')) child.stdin.write(keys);
+    if (!asked && screen.includes(prompt)) child.stdin.write(keys);
   });
   await new Promise((closed) => child.on('close', closed));
   return screen.replaceAll('\r\n', '\n');

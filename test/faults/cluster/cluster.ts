@@ -64,10 +64,14 @@ export class Cluster {
     if (!right) throw new Error(`${signal} ended the process with ${exit.code ?? exit.signal}: ${lastLines(exit)}`);
   }
 
-  async remove(): Promise<void> {
+  async killAll(): Promise<void> {
     const all = [...this.running];
     this.running.clear();
     await Promise.all(all.map((one) => one.end('SIGKILL')));
+  }
+
+  async remove(): Promise<void> {
+    await this.killAll();
     await this.store.remove();
   }
 }

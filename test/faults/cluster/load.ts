@@ -16,8 +16,10 @@ export interface LoadOptions {
   readonly perSecond?: number;
 }
 
-/** Codes of refusals that an outage explains. */
-type Excuse = 'log_unavailable' | 'outcome_unknown' | 'read_model_unavailable' | 'state_unconfirmed';
+/** Codes of refusals that an outage explains; `no answer` where a process is killed. */
+export type Excuse =
+  | ('log_unavailable' | 'outcome_unknown' | 'read_model_unavailable' | 'state_unconfirmed')
+  | ('not_ready' | 'no answer');
 
 /** Concurrent clients that write in every way, and look at once for what they are told is found. */
 export class Load {
@@ -156,7 +158,8 @@ export class Load {
     try {
       return await send();
     } catch (error) {
-      this.options.ledger.faults.push(`a request had no answer: ${(error as Error).cause ?? error}`);
+      if (!this.excused.has('no answer'))
+        this.options.ledger.faults.push(`a request had no answer: ${(error as Error).cause ?? error}`);
       return undefined;
     }
   }

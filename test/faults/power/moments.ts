@@ -21,7 +21,7 @@ interface At {
   readonly random: Random;
 }
 
-/** More than the service writes before it notes where the log ends, and copies the pages of write-ahead logs into the files. */
+/** The service is so long at it that it notes where the log ends. */
 const MUCH_BYTES = 9 * 1024 * 1024;
 
 const LONGEST_AFTER_FAULT_MS = 1_500;

@@ -47,6 +47,14 @@ VERSIONS = 4
 REMEMBER_S = 300
 
 
+def put(entries, name, inode):
+    """Without an inode, the name is removed."""
+    if inode is None:
+        entries.pop(name, None)
+    else:
+        entries[name] = inode
+
+
 class Inode:
     """A file or a folder: its durable contents, and what was changed since the last fsync."""
 
@@ -255,11 +263,7 @@ class Disk(pyfuse3.Operations):
     def keep(self, changes):
         for change in changes:
             for folder, name, inode in change:
-                entries = self.inodes[folder].durable_entries
-                if inode is None:
-                    entries.pop(name, None)
-                else:
-                    entries[name] = inode
+                put(self.inodes[folder].durable_entries, name, inode)
 
     def sync_folder(self, number):
         mine = [change for change in self.changes if any(folder == number for folder, _, _ in change)]
@@ -322,11 +326,8 @@ class Disk(pyfuse3.Operations):
 
     def change(self, *names):
         for folder, name, inode in names:
-            entries = self.inodes[folder].entries
-            if inode is None:
-                entries.pop(name, None)
-            else:
-                entries[name] = inode
+            put(self.inodes[folder].entries, name, inode)
+            if inode is not None:
                 self.inodes[inode].name = name
             self.inodes[folder].changed = time.time_ns()
         self.changes.append(names)

@@ -1,67 +1,17 @@
 import { Option } from 'clipanion';
 import { path } from '../../../client/api-client.js';
-import { follow } from '../../../client/follow.js';
-import { member } from '../../../client/json-text.js';
-import { eventsPath, readPage } from '../../../client/pages.js';
-import { LIMITS, PAGE_SIZE_PATTERN } from '../../../contract/limits.js';
-import { tailCount } from '../../args/moments.js';
-import { ApiCommand, type TimeStyle, undeclared } from '../../command.js';
-import { isDocument, openList, openStream, showEnvelope } from '../../output/document.js';
+import { member } from '../../../contract/json-text.js';
+import { isWholeNumber, LIMITS } from '../../../contract/limits.js';
+import { ApiCommand, eventOutput, undeclared } from '../../command.js';
+import { isDocument, openList, showEnvelope } from '../../output/document.js';
 import { eventForms } from '../../output/events.js';
 import { UsageError } from '../../output/failures.js';
-import { showPage, showPages } from '../pages.js';
-import { AuditExport } from './export.js';
+import { openEvents } from '../../output/formats/lines.js';
+import { showPages } from '../pages.js';
 import { AuditFilterCommand } from './filters.js';
-import { AuditPublish } from './publish.js';
+import { eventsPath } from './paths.js';
 
-/** Shows the end of the log, and with `--follow` all new events. */
-export class AuditTail extends AuditFilterCommand {
-  static override paths = [['audit', 'tail']];
-  static override usage = ApiCommand.Usage({
-    description: 'show the last audit events in the order received, and new ones',
-    details:
-      'With --follow it misses nothing and repeats nothing, however old an event is that comes late, and waits for a service that restarts. ' +
-      'json is then one event a line, and times on a terminal are local ones, since an age would not grow.',
-    examples: [
-      ['Watch what happens', 'svc audit tail --follow'],
-      ['Every refusal from now on, as NDJSON', 'svc audit tail -f -n 0 --result-status DENIED -o json'],
-      ['The last 100 events of a resource', 'svc audit tail -n 100 --resource-name web'],
-    ],
-  });
-
-  follow = Option.Boolean('-f,--follow', false, { description: 'show new events, too, until interrupted' });
-  last = Option.String('-n,--last', {
-    description: `how many of the last events to show, 0 to ${LIMITS.page.most}; default 10`,
-  });
-  override max = Option.String('--max', '-1', { description: 'end after so many events, below 1 never; default -1' });
-
-  override get timeStyle(): TimeStyle {
-    return this.follow && this.ts === undefined && this.terminal.isTTY ? 'local' : super.timeStyle;
-  }
-
-  protected async run(): Promise<void> {
-    const { terminal, format, limit } = this;
-    const last = String(Math.min(tailCount(this.last), limit));
-    const { org, filters } = await this.filters();
-    const client = await this.authorized();
-    const start = eventsPath(org, this.resource, { ...filters, order: 'received', last }, Number.POSITIVE_INFINITY);
-    const page = await readPage(client, start);
-    const forms = eventForms(terminal, this.timeStyle);
-    if (!this.follow) return showPage(page, openList(terminal, format, forms));
-    const show = openStream(terminal, format, forms);
-    await show(page.items);
-    await follow({
-      client,
-      from: page,
-      limit: limit - page.items.length,
-      show,
-      note: (text) => terminal.note(text),
-      stopped: () => terminal.outputClosed,
-    });
-  }
-}
-
-class AuditGet extends ApiCommand {
+export class AuditGet extends ApiCommand {
   static override paths = [['audit', 'get']];
   static override usage = ApiCommand.Usage({
     description: 'show audit events by their identifiers',
@@ -98,7 +48,7 @@ class AuditGet extends ApiCommand {
   }
 }
 
-class AuditList extends AuditFilterCommand {
+export class AuditList extends AuditFilterCommand {
   static override paths = [['audit', 'list']];
   static override usage = ApiCommand.Usage({
     description: 'list audit events, newest first; filters are exact and combine with AND',
@@ -116,6 +66,7 @@ class AuditList extends AuditFilterCommand {
     ],
   });
 
+  override output = eventOutput();
   order = Option.String('--order', { description: 'received: in the order of the log, oldest first' });
   page = Option.String('--page', { description: 'show only this page, from 1, instead of --max' });
   pageSize = Option.String('--page-size', {
@@ -128,7 +79,7 @@ class AuditList extends AuditFilterCommand {
       throw new UsageError('--order is `received`, or not given');
     const { org, filters } = await this.filters();
     const client = await this.authorized();
-    const sink = openList(this.terminal, this.format, eventForms(this.terminal, this.timeStyle));
+    const sink = await openEvents(this.terminal, this.format, eventForms(this.terminal, this.timeStyle));
     const limit = page ? Number(page.pageSize) : this.limit;
     const start = eventsPath(org, this.resource, { ...filters, order: this.order, ...page }, limit);
     await showPages({ client, sink, start, limit, stopped: () => this.terminal.outputClosed });
@@ -142,10 +93,8 @@ class AuditList extends AuditFilterCommand {
     }
     const { page, pageSize = `${LIMITS.page.usual}` } = this;
     if (!/^[1-9]\d{0,8}$/.test(page)) throw new UsageError('--page is a whole number from 1');
-    if (!new RegExp(PAGE_SIZE_PATTERN).test(pageSize))
+    if (!isWholeNumber(pageSize, 1, LIMITS.page.most))
       throw new UsageError(`--page-size is a whole number from 1 to ${LIMITS.page.most}`);
     return { page, pageSize };
   }
 }
-
-export const COMMANDS = [AuditPublish, AuditGet, AuditList, AuditTail, AuditExport];

@@ -1,12 +1,13 @@
 import { Option } from 'clipanion';
 import type { ApiClient } from '../../../client/api-client.js';
 import { ApiError, ClientError, Interrupted } from '../../../client/errors.js';
-import { oneLine } from '../../../client/json-text.js';
-import { eventsPath, nextOf, type Query, readPage } from '../../../client/pages.js';
+import { nextOf, type Query, readPage } from '../../../client/pages.js';
 import { ApiCommand, onlyIn } from '../../command.js';
 import { CliError, exitCodeOf, hintsOf, UsageError } from '../../output/failures.js';
+import { oneLine } from '../../output/json-layout.js';
 import { ExportFile, type ExportTarget, outputTarget } from './export-target.js';
 import { AuditFilterCommand } from './filters.js';
+import { eventsPath } from './paths.js';
 
 /**
  * Exports page by page in the order received. Each response is a complete page or an error, so nothing partial is
@@ -18,7 +19,7 @@ export class AuditExport extends AuditFilterCommand {
     description: 'write audit events as NDJSON, as recorded, in the order received',
     details:
       'The file is written as FILE.part and gets its name when it is complete; an existing file is never replaced. If an export fails, ' +
-      'the same command with --resume continues it.',
+      'the same command with --resume continues it. --proof writes FILE.proof as well, up to the newest checkpoint, which it pins.',
     examples: [
       ['Everything of an organization', 'svc audit export --file acme.ndjson'],
       ['Continue after a failure', 'svc audit export --file acme.ndjson --resume'],
@@ -26,18 +27,24 @@ export class AuditExport extends AuditFilterCommand {
         'The last week of one context, to another program',
         'svc audit export --context default --since 7d | gzip > week.gz',
       ],
+      ['With what proves it, for `svc audit verify`', 'svc audit export --file acme.ndjson --proof'],
     ],
   });
 
   file = Option.String('--file', { description: 'file to write; default: standard output' });
   resume = Option.Boolean('--resume', false, { description: 'continue an unfinished export to this file' });
+  proof = Option.Boolean('--proof', false, {
+    description: 'write FILE.proof too: what proves the events, and that all are there',
+  });
   override max = Option.String('--max', '-1', { description: 'most events to export, below 1 all; default -1' });
   protected override readonly unavailable = onlyIn(['text', 'json'], 'an export: it is NDJSON');
 
   protected async run(): Promise<void> {
     if (this.resume && this.file === undefined) throw new UsageError('--resume needs --file');
+    this.#checkProof();
     const { org, filters } = await this.filters();
     const client = await this.authorized();
+    if (this.proof && this.file !== undefined) return this.#proven(client, org, filters, this.file);
     const start = eventsPath(org, this.resource, { ...filters, order: 'received' }, Number.POSITIVE_INFINITY);
     const target = await this.#target(org, filters);
     try {
@@ -48,6 +55,28 @@ export class AuditExport extends AuditFilterCommand {
     }
     await target.complete();
     this.terminal.note(`exported ${target.count}`);
+  }
+
+  #checkProof(): void {
+    if (!this.proof) return;
+    if (this.file === undefined) throw new UsageError('--proof needs --file');
+    if (this.resume) throw new UsageError('--proof and --resume exclude each other: begin anew');
+    if (this.limit !== Number.POSITIVE_INFINITY) throw new UsageError('--proof and --max exclude each other');
+  }
+
+  async #proven(client: ApiClient, org: string, filters: Query, file: string): Promise<void> {
+    const { resourceName, resourceId } = this.resource;
+    const [{ exportProven }, { pinnedLog }, { proofFile }] = await Promise.all([
+      import('../../proof/export-files.js'),
+      import('../../proof/pinned-log.js'),
+      import('../../proof/files.js'),
+    ]);
+    const { checkpoint } = await pinnedLog(client, await this.settings(), org, this.context.env);
+    const count = await exportProven(client, {
+      ...{ org, file, filters: { ...filters, resourceName, resourceId, pinned: String(checkpoint.size) } },
+      progress: (done) => this.terminal.progress(`exported ${done}`),
+    });
+    this.terminal.note(`exported ${count}; ${proofFile(file)} proves them: svc audit verify ${file}`);
   }
 
   /** Passes all events on, page by page. What fails for a moment is read again. */

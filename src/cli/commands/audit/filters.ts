@@ -1,9 +1,10 @@
 import { Option } from 'clipanion';
-import type { EventResource, Query } from '../../../client/pages.js';
+import type { Query } from '../../../client/pages.js';
 import { principalLink } from '../../args/links.js';
 import { ago, instant } from '../../args/moments.js';
 import { ApiCommand, type Unavailable, undeclared } from '../../command.js';
 import { UsageError } from '../../output/failures.js';
+import type { EventResource } from './paths.js';
 
 /** A command on the events that its filters choose: exact, combined with AND. */
 export abstract class AuditFilterCommand extends ApiCommand {

@@ -130,13 +130,16 @@ export const remove: Verb = (kind) =>
 
 export abstract class DeleteCommand extends ResourceCommand {
   refs = Option.Rest({ name: 'ref', required: 1 });
-  protected readonly done: string = 'deleted';
+  protected readonly verb: 'delete' | 'revoke' = 'delete';
 
   protected async run(): Promise<number> {
+    const { refs, verb, kind } = this;
     const calls = await this.calls();
-    return this.tryAll(this.refs, async (ref) => {
+    const what = refs.length === 1 ? kind.noun : `${refs.length} ${kind.plural}:`;
+    await this.confirm(`${verb} ${what} ${refs.join(', ')} of ${await this.requireOrg()}?`);
+    return this.tryAll(refs, async (ref) => {
       await calls.delete(ref);
-      this.terminal.note(`${this.done} ${ref}`);
+      this.terminal.note(`${verb}d ${ref}`);
     });
   }
 }

@@ -1,12 +1,12 @@
 import type { CommandClass } from 'clipanion';
 import { path } from '../../../client/api-client.js';
 import { PAGE_SIZE } from '../../../client/pages.js';
-import { type ResourceCalls, resourceCalls } from '../../../client/resources.js';
 import type { Kind } from '../../../contract/kinds.js';
 import { ApiCommand, type SvcContext } from '../../command.js';
 import type { ListSink } from '../../output/document.js';
 import { openResources, showResourceAs } from '../../output/resources.js';
 import { showPages } from '../pages.js';
+import { type ResourceCalls, resourceCalls } from './calls.js';
 
 /** Makes the command of a kind. */
 export type Verb = (kind: Kind) => CommandClass<SvcContext>;

@@ -1,9 +1,10 @@
 import { Option } from 'clipanion';
-import { type Member, members, objectText } from '../../../client/json-text.js';
+import { type Member, members } from '../../../contract/json-text.js';
 import { parseTags } from '../../args/assignments.js';
 import { checkKind, readObject, wanted } from '../../args/input.js';
 import { ApiCommand } from '../../command.js';
 import { UsageError } from '../../output/failures.js';
+import { objectText } from '../../output/json-layout.js';
 import { type Example, ResourceCommand, type Verb } from './command.js';
 
 export const FROM_FILE =

@@ -1,10 +1,11 @@
 import { Option } from 'clipanion';
 import { path } from '../../../client/api-client.js';
-import { member, objectText } from '../../../client/json-text.js';
+import { member } from '../../../contract/json-text.js';
 import { wanted } from '../../args/input.js';
 import { ApiCommand } from '../../command.js';
 import type { Store, Stored } from '../../edit/session.js';
 import { CliError } from '../../output/failures.js';
+import { objectText } from '../../output/json-layout.js';
 import { ResourceCommand, type Verb } from './command.js';
 
 /** `svc <kind> edit <ref>`. */

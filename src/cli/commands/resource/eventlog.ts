@@ -1,9 +1,8 @@
 import { Option } from 'clipanion';
 import { type ApiClient, path } from '../../../client/api-client.js';
 import { ApiError } from '../../../client/errors.js';
-import { follow } from '../../../client/follow.js';
-import { member } from '../../../client/json-text.js';
 import { PAGE_SIZE, type Page, type Query, queryText, readPage } from '../../../client/pages.js';
+import { member } from '../../../contract/json-text.js';
 import type { Kind } from '../../../contract/kinds.js';
 import { LIMITS } from '../../../contract/limits.js';
 import { linkTo } from '../../../contract/links.js';
@@ -12,6 +11,7 @@ import { ApiCommand, type TimeStyle, undeclared } from '../../command.js';
 import { openList, openStream } from '../../output/document.js';
 import { eventlogForms } from '../../output/events.js';
 import { CliError, EXIT, UsageError } from '../../output/failures.js';
+import { follow } from '../follow.js';
 import { showPages } from '../pages.js';
 import { ResourceCommand, type Verb } from './command.js';
 

@@ -89,6 +89,7 @@ export const removeKey: Verb = (kind) => {
 
     protected async run(): Promise<number> {
       const calls = await this.calls();
+      await this.confirm(`revoke ${this.ids.length === 1 ? 'key' : 'keys'} ${this.ids.join(', ')} of ${this.ref}?`);
       return this.tryAll(this.ids, async (id) => {
         await calls.act('-removeKey', { id }, this.ref);
         this.terminal.note(`revoked ${id}`);

@@ -1,37 +1,38 @@
 import type { Kind, Operation } from '../../../contract/kinds.js';
-import type { Commands } from '../../command.js';
-import { accessReport, permissions } from './access.js';
-import { patch, remove, tag, update } from './change.js';
+import type { Loads } from '../../command.js';
 import type { Verb } from './command.js';
-import { clone, create } from './create.js';
-import { edit } from './edit.js';
-import { eventlog } from './eventlog.js';
-import { addKey, keys, removeKey } from './keys.js';
-import { get, query } from './read.js';
+
+type LoadVerb = () => Promise<Verb>;
 
 /** The verbs of `svc` for each operation that a kind may offer. */
-const VERBS: Readonly<Record<Operation, readonly Verb[]>> = {
-  create: [create],
-  list: [],
-  get: [get],
-  edit: [edit, patch, tag, update],
-  delete: [remove],
-  query: [query],
-  eventlog: [eventlog],
-  accessreport: [accessReport],
-  permissions: [permissions],
-  keys: [addKey, keys, removeKey],
+const VERBS: Readonly<Record<Operation, Readonly<Record<string, LoadVerb>>>> = {
+  create: { create: async () => (await import('./create.js')).create },
+  list: {},
+  get: { get: async () => (await import('./read.js')).get },
+  edit: {
+    edit: async () => (await import('./edit.js')).edit,
+    patch: async () => (await import('./change.js')).patch,
+    tag: async () => (await import('./change.js')).tag,
+    update: async () => (await import('./change.js')).update,
+  },
+  delete: { delete: async () => (await import('./change.js')).remove },
+  query: { query: async () => (await import('./read.js')).query },
+  eventlog: { eventlog: async () => (await import('./eventlog.js')).eventlog },
+  accessreport: { 'access-report': async () => (await import('./access.js')).accessReport },
+  permissions: { permissions: async () => (await import('./access.js')).permissions },
+  keys: {
+    'add-key': async () => (await import('./keys.js')).addKey,
+    keys: async () => (await import('./keys.js')).keys,
+    'remove-key': async () => (await import('./keys.js')).removeKey,
+  },
 };
 
-/** The commands of a kind, by name: a verb for each operation, and its special ones, which take the place of a verb. */
-export function commandsOf(kind: Kind, special: Commands = []): Commands {
-  const taken = new Set(special.map(wordOf));
-  const verbs = [
-    ...kind.operations.flatMap((operation) => VERBS[operation]),
-    ...(kind.copy === undefined ? [] : [clone]),
-  ];
-  const common = verbs.map((verb) => verb(kind)).filter((command) => !taken.has(wordOf(command)));
-  return [...special, ...common].sort((a, b) => (wordOf(a) < wordOf(b) ? -1 : 1));
-}
+const COPY: Readonly<Record<string, LoadVerb>> = { clone: async () => (await import('./create.js')).clone };
 
-const wordOf = ({ paths }: Commands[number]): string => paths?.[0]?.at(-1) ?? '';
+/** The commands of a kind by name: the verbs of each operation. */
+export function verbsOf(kind: Kind): Loads {
+  const verbs = Object.assign({}, ...kind.operations.map((one) => VERBS[one]), kind.copy === undefined ? {} : COPY);
+  return Object.fromEntries(
+    Object.entries(verbs as Record<string, LoadVerb>).map(([word, load]) => [word, async () => (await load())(kind)]),
+  );
+}
