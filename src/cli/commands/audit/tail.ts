@@ -23,8 +23,8 @@ export class AuditTail extends AuditFilterCommand {
     details:
       'With --follow it misses nothing and repeats nothing, however old an event is that comes late, and waits for a service that restarts. ' +
       'json is then one event a line, and times on a terminal are local ones, since an age would not grow. ' +
-      'With --state it keeps its place in a file, and the next run goes on there: nothing is lost whenever it is killed, and at most ' +
-      'what was shown and not noted yet, one page, is shown again.',
+      'With --state it keeps its place in a file, and the next run goes on there: once the file is there, nothing is lost whenever ' +
+      'it is killed, and at most what was shown and not noted yet, one page, is shown again.',
     examples: [
       ['Watch what happens', 'svc audit tail --follow'],
       ['Every refusal from now on, as NDJSON', 'svc audit tail -f -n 0 --result-status DENIED -o json'],
