@@ -144,7 +144,8 @@ export abstract class ApiCommand extends SvcCommand {
       import('./profile/store.js'),
     ]);
     const { env } = this.context;
-    const find = async (name: string | undefined) => (await ProfileStore.open(env)).find(name);
+    const warn = (message: string) => this.terminal.warn(message);
+    const find = async (name: string | undefined) => (await ProfileStore.open(env, warn)).find(name);
     this.#settings = await resolveSettings(this, env, find);
     this.terminal.masker.add(this.#settings.token);
     return this.#settings;

@@ -53,6 +53,12 @@ export class Terminal {
     return this.#streams.stdin;
   }
 
+  /** Standard input as data; a person at a terminal is told that it is read. */
+  get input(): ReadStream {
+    if (this.stdin.isTTY) this.note('reading from the terminal; end with Ctrl-D on a line of its own');
+    return this.stdin;
+  }
+
   get isTTY(): boolean {
     return this.#streams.stdout.isTTY === true;
   }

@@ -160,7 +160,7 @@ describe('svc <kind> access-report', () => {
   });
 
   it.each([
-    [['--at', 'yesterday'], '--at is a span such as 7d, or an ISO 8601 instant'],
+    [['--at', 'yesterday'], '--at is a span such as 7d, a date or an ISO 8601 instant'],
     [['--max', 'x'], '--max is a whole number'],
     [['-o', 'tf'], '--output tf is not available for access reports'],
     [['-o', 'crd'], '--output crd is not available for access reports'],

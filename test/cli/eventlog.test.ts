@@ -194,7 +194,7 @@ describe('svc <kind> eventlog', () => {
   });
 
   it.each([
-    [['--since', 'yesterday'], '--since is a span such as 7d, or an ISO 8601 instant'],
+    [['--since', 'yesterday'], '--since is a span such as 7d, a date or an ISO 8601 instant'],
     [['--until', '2024-99'], '--until is an ISO 8601 instant'],
     [['--diff', '-o', 'json'], '--diff needs --output text'],
     [['--last', '3'], '--last needs --follow'],

@@ -80,6 +80,19 @@ describe('svc audit export', () => {
     expect(existsSync(target)).toBe(false);
   });
 
+  it('replaces a file with --force, once the export is complete', async () => {
+    for (const proof of [[], ['--proof']]) {
+      writeFileSync(file, 'old');
+      const { code, stderr } = await exporting('--file', file, '--force', ...proof);
+      expect([code, stderr]).toEqual([0, expect.stringContaining('exported ')]);
+      expect(readFileSync(file, 'utf8')).toMatch(/^\{/);
+    }
+    writeFileSync(file, 'old');
+    expect((await exporting('--file', file, '--force', '--token', 'svc_unknown')).code).toBe(4);
+    expect(readFileSync(file, 'utf8')).toBe('old');
+    expect((await exporting('--force')).code).toBe(2);
+  });
+
   it('takes filters and --max', async () => {
     await org.bulk(numbered(30));
     await org.publish({ resource: { name: 'web' } }, { context: 'other' });

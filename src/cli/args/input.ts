@@ -15,7 +15,7 @@ const LONGEST = 4 * LIMITS.bodyBytes;
  */
 export async function readObject(terminal: Terminal, file: string): Promise<string> {
   const name = file === '-' ? 'standard input' : file;
-  const text = await readText(file === '-' ? terminal.stdin : createReadStream(file), name);
+  const text = await readText(file === '-' ? terminal.input : createReadStream(file), name);
   const json = isJson(text) ? text : await yamlAsJson(text, name);
   if (!json.trimStart().startsWith('{')) throw new CliError(`${name} does not hold an object`);
   return json;

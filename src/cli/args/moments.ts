@@ -45,11 +45,18 @@ export function ahead(option: string, span: string): string {
   return time.toISOString();
 }
 
+/** What `--since` and `--until` of every command take. */
+export const SINCE = 'start time: a span back from now such as 7d or 1h30m, a date, or an ISO 8601 instant';
+export const UNTIL = 'end time (exclusive), as --since';
+
 /** A time, given as ISO 8601 or as a span back from now. */
-export function moment(option: string, text: string): string {
+export function moment(option: string, text: string): string;
+export function moment(option: string, text: string | undefined): string | undefined;
+export function moment(option: string, text: string | undefined): string | undefined {
+  if (text === undefined) return undefined;
   if (/^\d+[a-z]/.test(text)) return ago(option, text);
   if (/^\d{4}-/.test(text)) return instant(option, text);
-  throw new UsageError(`${option} is a span such as 7d, or an ISO 8601 instant, not \`${text}\``);
+  throw new UsageError(`${option} is a span such as 7d, a date or an ISO 8601 instant, not \`${text}\``);
 }
 
 /** An ISO 8601 instant as given; a bare date is its first moment in UTC. Other checks are the service's. */

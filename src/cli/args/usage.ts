@@ -4,6 +4,7 @@ import { UsageError } from '../output/failures.js';
 import { type Arguments, type OptionSpec, readArguments } from './argv.js';
 import type { Choice } from './choice.js';
 import { didYouMean } from './suggest.js';
+import { namesOf } from './synonyms.js';
 
 interface ShapeOption extends OptionSpec {
   readonly description: string;
@@ -86,12 +87,18 @@ export function familyWords(argv: readonly string[], specs: readonly OptionSpec[
   }
 }
 
-/** The command with the longest path that the words begin with. */
+/** The command with the longest path that the words begin with; the second word may be a synonym. */
 export function findCommand(commands: Commands, words: readonly string[]): CommandClass<SvcContext> | undefined {
-  const fits = (path: readonly string[]) => path.every((word, index) => words[index] === word);
-  return commands
-    .filter(({ paths }) => paths?.some(fits))
-    .sort((a, b) => (b.paths?.[0]?.length ?? 0) - (a.paths?.[0]?.length ?? 0))[0];
+  const [family, leaf, ...rest] = words;
+  for (const name of leaf === undefined ? [undefined] : namesOf(leaf)) {
+    const read = [family, name, ...rest];
+    const fits = (path: readonly string[]) => path.every((word, index) => read[index] === word);
+    const [found] = commands
+      .filter(({ paths }) => paths?.some((path) => fits(path) && (name === leaf || path.length > 1)))
+      .sort((a, b) => (b.paths?.[0]?.length ?? 0) - (a.paths?.[0]?.length ?? 0));
+    if (found) return found;
+  }
+  return undefined;
 }
 
 /** Throws for the first option that is none of these. */

@@ -3,7 +3,7 @@ import { path } from '../../client/api-client.js';
 import { queryText, readPage } from '../../client/pages.js';
 import { kindOf } from '../../contract/kinds.js';
 import { linkTo } from '../../contract/links.js';
-import { ago, moment } from '../args/moments.js';
+import { moment, SINCE } from '../args/moments.js';
 import { ApiCommand, onlyIn } from '../command.js';
 import { openList, printLines, showResource } from '../output/document.js';
 import { eventForms } from '../output/events.js';
@@ -42,7 +42,7 @@ export class UserActivity extends ResourceCommand {
   });
 
   ref = Option.String({ name: 'ref', required: true });
-  since = Option.String('--since', { description: 'start time: ISO 8601, or a span back from now such as 7d' });
+  since = Option.String('--since', { description: `${SINCE}; default ${USUAL_PERIOD}` });
   protected override readonly kind = kindOf('user');
   protected override readonly unavailable = onlyIn(['text', 'json'], 'activity');
 
@@ -51,7 +51,7 @@ export class UserActivity extends ResourceCommand {
     const org = await this.requireOrg();
     const client = await this.authorized();
     const email = this.ref.includes('@') ? this.ref.toLowerCase() : await this.#emailOf(this.ref);
-    const fromEvent = this.since === undefined ? ago('--since', USUAL_PERIOD) : moment('--since', this.since);
+    const fromEvent = moment('--since', this.since ?? USUAL_PERIOD);
     const toEvent = new Date().toISOString();
     const period = { fromEvent, toEvent };
     const query = { subjectEmail: email, ...period, top: `${TOP}`, buckets: `${histogramWidth(terminal)}` };

@@ -1,4 +1,5 @@
 import { KINDS, type Kind } from '../../contract/kinds.js';
+import { namesOf } from '../args/synonyms.js';
 import type { Commands, Loads } from '../command.js';
 import { verbsOf } from './resource/verbs.js';
 
@@ -78,7 +79,8 @@ const family = (summary: string, load: Loads | Family['load']): Family => ({
 });
 
 function loadFrom(loads: Loads, word?: string): Promise<Commands> {
-  const one = word !== undefined && Object.hasOwn(loads, word) ? loads[word] : undefined;
+  const name = word === undefined ? undefined : namesOf(word).find((known) => Object.hasOwn(loads, known));
+  const one = name === undefined ? undefined : loads[name];
   return Promise.all((one ? [one] : Object.values(loads)).map((load) => load()));
 }
 

@@ -4,7 +4,7 @@ import { choice } from '../args/choice.js';
 import { linkOf } from '../args/links.js';
 import { MATCHES, querySpec } from '../args/query-terms.js';
 import { ApiCommand } from '../command.js';
-import { CliError, UsageError } from '../output/failures.js';
+import { UsageError } from '../output/failures.js';
 import { shortName } from '../output/values.js';
 import { ResourceCommand } from './resource/command.js';
 import { CreateCommand, FROM_FILE } from './resource/create.js';
@@ -97,7 +97,9 @@ export class RemoveMember extends MemberCommand {
   static override paths = [['group', 'remove-member']];
   static override usage = ApiCommand.Usage({
     description: 'remove members from a group',
-    details: 'Whoever is a member by the query of the group stays one.',
+    details:
+      'Whoever is a member by the query of the group stays one. Whoever is no member is named on standard error: removing ' +
+      'twice is no error.',
     examples: [
       ['A user', 'svc group remove-member devs --email ann@example.com'],
       ['A service account', 'svc group remove-member devs --serviceaccount ci'],
@@ -107,15 +109,11 @@ export class RemoveMember extends MemberCommand {
   protected async run(): Promise<void> {
     const links = await this.links();
     const calls = await this.calls();
-    this.#requireMembers(await calls.get(this.ref), links);
+    const { memberLinks = [] } = JSON.parse(await calls.get(this.ref)) as { memberLinks?: readonly string[] };
+    // A mistyped name must not look like a removed member.
+    for (const link of links.filter((one) => !memberLinks.includes(one))) {
+      this.terminal.note(`${shortName(link)} is not a linked member of ${this.ref}: nothing to remove`);
+    }
     await this.show(await calls.patch(this.ref, JSON.stringify({ memberLinks: { $drop: links } })));
-  }
-
-  /** A mistyped name must not look like a removed member. */
-  #requireMembers(group: string, links: readonly string[]): void {
-    const { memberLinks = [] } = JSON.parse(group) as { memberLinks?: readonly string[] };
-    const stranger = links.find((link) => !memberLinks.includes(link));
-    if (stranger === undefined) return;
-    throw new CliError(`${shortName(stranger)} is not a linked member of ${this.ref}`);
   }
 }

@@ -16,7 +16,7 @@ abstract class ProfileCommand extends SvcCommand {
 
   protected async store(): Promise<ProfileStore> {
     void this.format;
-    return ProfileStore.open(this.context.env);
+    return ProfileStore.open(this.context.env, (message) => this.terminal.warn(message));
   }
 
   /** Shows profiles; a key never in full, since lists end up on screens and in tickets. */

@@ -1,13 +1,19 @@
 /**
  * Characters that steer a terminal or make text look like what it is not: C0 and C1 controls, DEL, line and paragraph
- * separators, bidirectional controls, invisible format characters, lone surrogates.
+ * separators, bidirectional controls, lone surrogates, and what is not seen: zero-width characters, soft hyphens, fillers,
+ * tags, variation selectors beyond the usual 16. A zero-width joiner between two pictographs stays: it makes them one.
  */
-const UNSAFE_CLASS = String.raw`\u0000-\u001f\u007f-\u009f\u061c\u200e\u200f\u2028-\u202e\u2060-\u206f\ufeff\ufff9-\ufffb\p{Cs}`;
-const UNSAFE = new RegExp(`[${UNSAFE_CLASS}]`, 'gu');
-const UNSAFE_ONCE = new RegExp(`[${UNSAFE_CLASS}]`, 'u');
+const UNSAFE_SOURCE = String.raw`[\u0000-\u001f\u007f-\u009f\u00ad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200b\u200c\u200e\u200f\u2028-\u202e\u2060-\u206f\u3164\ufeff\uffa0\ufff0-\ufffb\u{e0000}-\u{e0fff}\p{Cs}]|(?<![\p{Extended_Pictographic}\p{Emoji_Modifier}\ufe0f])\u200d|\u200d(?!\p{Extended_Pictographic})`;
+const UNSAFE = new RegExp(UNSAFE_SOURCE, 'gu');
+const UNSAFE_ONCE = new RegExp(UNSAFE_SOURCE, 'u');
 const SHORT: Readonly<Record<string, string>> = { '\n': String.raw`\n`, '\r': String.raw`\r`, '\t': String.raw`\t` };
 
-const toUnicodeEscape = (char: string): string => `\\u${char.charCodeAt(0).toString(16).padStart(4, '0')}`;
+/** As in JSON: a character beyond the first 65,536 is two escapes. */
+const toUnicodeEscape = (char: string): string =>
+  char
+    .split('')
+    .map((unit) => `\\u${unit.charCodeAt(0).toString(16).padStart(4, '0')}`)
+    .join('');
 
 /** Whether the text holds anything but printable characters. */
 export const isUnsafe = (text: string): boolean => UNSAFE_ONCE.test(text);

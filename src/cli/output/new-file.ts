@@ -48,8 +48,9 @@ export async function writing<Result>(file: string, work: () => Promise<Result>)
 /** Some file systems have no hard links. */
 const NO_LINKS = ['EPERM', 'ENOTSUP', 'EOPNOTSUPP', 'ENOSYS'];
 
-/** Gives a finished file its name. Never replaces another: throws `EEXIST`. */
-export async function giveName(unfinished: string, path: string): Promise<void> {
+/** Gives a finished file its name. Throws `EEXIST` if another has it, unless that is to be replaced. */
+export async function giveName(unfinished: string, path: string, replace = false): Promise<void> {
+  if (replace) return rename(unfinished, path);
   try {
     await link(unfinished, path);
   } catch (error) {

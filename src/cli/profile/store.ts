@@ -1,4 +1,4 @@
-import { type FileHandle, mkdir, open, readFile, realpath, rename, rm } from 'node:fs/promises';
+import { type FileHandle, mkdir, open, readFile, realpath, rename, rm, stat } from 'node:fs/promises';
 import { basename, dirname, join } from 'node:path';
 import { locked } from '../file-lock.js';
 import { CliError, UsageError } from '../output/failures.js';
@@ -35,19 +35,29 @@ async function configDir(env: NodeJS.ProcessEnv): Promise<string> {
  */
 export class ProfileStore {
   readonly file: string;
+  #warned = false;
 
-  constructor(dir: string) {
+  constructor(
+    dir: string,
+    readonly warn: (message: string) => void = () => {},
+  ) {
     this.file = join(dir, 'profiles.json');
   }
 
-  static async open(env: NodeJS.ProcessEnv): Promise<ProfileStore> {
-    return new ProfileStore(await configDir(env));
+  /** `warn` hears of a file that others can read. */
+  static async open(env: NodeJS.ProcessEnv, warn?: (message: string) => void): Promise<ProfileStore> {
+    return new ProfileStore(await configDir(env), warn);
   }
 
   async read(): Promise<Profiles> {
     let text: string;
     try {
       text = await readFile(this.file, 'utf8');
+      const { mode } = await stat(this.file);
+      if (!this.#warned && process.platform !== 'win32' && (mode & 0o077) !== 0) {
+        this.#warned = true;
+        this.warn(`others can read the keys in ${this.file}: run \`chmod 600 ${this.file}\``);
+      }
     } catch (error) {
       if ((error as NodeJS.ErrnoException).code === 'ENOENT') return { default: undefined, byName: new Map() };
       throw new CliError(`cannot read the profile file ${this.file}: ${(error as Error).message}`);

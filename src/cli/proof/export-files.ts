@@ -10,18 +10,22 @@ interface Asked {
   readonly org: string;
   readonly filters: Query;
   readonly file: string;
+  /** Whether existing files are replaced. */
+  readonly force: boolean;
   readonly progress: (count: number) => void;
 }
 
 /**
  * Writes the events to the file and their proof to `FILE.proof`. Both get their names only when they are whole; existing files
- * are never replaced. Resolves with the number of events.
+ * are replaced only with `force`. Resolves with the number of events.
  */
-export async function exportProven(client: ApiClient, { org, filters, file, progress }: Asked): Promise<number> {
+export async function exportProven(client: ApiClient, { org, filters, file, force, progress }: Asked): Promise<number> {
   const names = [file, proofFile(file)];
   await writing(file, async () => {
-    for (const name of names.flatMap((one) => [one, `${one}.part`])) {
-      await requireAbsent(name, 'choose another name, or remove it');
+    for (const name of names) {
+      if (force) await rm(`${name}.part`, { force: true });
+      else await requireAbsent(name, 'choose another name, or replace it with --force');
+      await requireAbsent(`${name}.part`, 'choose another name, or begin anew with --force');
     }
   });
   const files: FileHandle[] = [];
@@ -34,7 +38,7 @@ export async function exportProven(client: ApiClient, { org, filters, file, prog
     await writing(file, async () => {
       for (const one of files) await one.sync();
       // The proof first: an export that has its name has its proof.
-      for (const name of names.toReversed()) await giveName(`${name}.part`, name);
+      for (const name of names.toReversed()) await giveName(`${name}.part`, name, force);
     });
     return count;
   } finally {

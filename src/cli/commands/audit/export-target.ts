@@ -38,6 +38,12 @@ export function outputTarget(terminal: Terminal): ExportTarget {
   };
 }
 
+/** Whether to continue an unfinished file, and whether to replace one that is there. */
+interface Treatment {
+  readonly resume: boolean;
+  readonly force: boolean;
+}
+
 /** How far an export came: so many bytes of its unfinished file are good, and the rest follows from `next`. */
 interface Place {
   request: string;
@@ -57,12 +63,12 @@ export class ExportFile implements ExportTarget {
   #noted = performance.now();
 
   /**
-   * Throws `UsageError` if the unfinished file is of another request, and `CliError` if the file or, without `resume`, the
-   * unfinished one exists. Starts again if there is nothing to continue.
+   * Throws `UsageError` if the unfinished file is of another request, and, without `force`, `CliError` if the file or, without
+   * `resume`, the unfinished one exists. Starts again if there is nothing to continue.
    */
-  static async open(file: string, request: string, resume: boolean): Promise<ExportFile> {
+  static async open(file: string, request: string, { resume, force }: Treatment): Promise<ExportFile> {
     return writing(file, async () => {
-      await requireAbsent(file, 'choose another name, or remove it');
+      if (!force) await requireAbsent(file, 'choose another name, or replace it with --force');
       const place = resume ? await readPlace(file) : undefined;
       if (place && place.request !== request) {
         throw new UsageError(`${file}.part is of an export with other options: repeat those, or leave out --resume`);
@@ -71,13 +77,14 @@ export class ExportFile implements ExportTarget {
         const handle = await openOwn(`${file}.part`);
         if ((await handle.stat()).size >= place.bytes) {
           await handle.truncate(place.bytes);
-          return new ExportFile(file, handle, request, place);
+          return new ExportFile(file, handle, request, force, place);
         }
         await handle.close();
       }
-      if (!resume) await requireAbsent(`${file}.part`, 'go on with that export (--resume), or remove it');
+      if (!resume && !force)
+        await requireAbsent(`${file}.part`, 'go on with that export (--resume), or begin anew with --force');
       for (const left of [placeFile(file), `${file}.part`]) await rm(left, { force: true });
-      return new ExportFile(file, await openNew(`${file}.part`), request, undefined);
+      return new ExportFile(file, await openNew(`${file}.part`), request, force, undefined);
     });
   }
 
@@ -85,6 +92,7 @@ export class ExportFile implements ExportTarget {
     readonly file: string,
     readonly handle: FileHandle,
     readonly request: string,
+    readonly replace: boolean,
     place: Place | undefined,
   ) {
     this.count = place?.count ?? 0;
@@ -111,7 +119,7 @@ export class ExportFile implements ExportTarget {
       await this.handle.truncate(this.#bytes);
       await this.handle.sync();
       await this.handle.close();
-      await giveName(`${this.file}.part`, this.file);
+      await giveName(`${this.file}.part`, this.file, this.replace);
       await rm(placeFile(this.file), { force: true });
     });
   }

@@ -18,7 +18,7 @@ export class AuditExport extends AuditFilterCommand {
   static override usage = ApiCommand.Usage({
     description: 'write audit events as NDJSON, as recorded, in the order received',
     details:
-      'The file is written as FILE.part and gets its name when it is complete; an existing file is never replaced. If an export fails, ' +
+      'The file is written as FILE.part and gets its name when it is complete; only --force replaces an existing file. If an export fails, ' +
       'the same command with --resume continues it. --proof writes FILE.proof as well, up to the newest checkpoint, which it pins.',
     examples: [
       ['Everything of an organization', 'svc audit export --file acme.ndjson'],
@@ -33,6 +33,7 @@ export class AuditExport extends AuditFilterCommand {
 
   file = Option.String('--file', { description: 'file to write; default: standard output' });
   resume = Option.Boolean('--resume', false, { description: 'continue an unfinished export to this file' });
+  force = Option.Boolean('--force', false, { description: 'replace an existing file, once the export is complete' });
   proof = Option.Boolean('--proof', false, {
     description: 'write FILE.proof too: what proves the events, and that all are there',
   });
@@ -41,6 +42,7 @@ export class AuditExport extends AuditFilterCommand {
 
   protected async run(): Promise<void> {
     if (this.resume && this.file === undefined) throw new UsageError('--resume needs --file');
+    if (this.force && this.file === undefined) throw new UsageError('--force needs --file');
     this.#checkProof();
     const { org, filters } = await this.filters();
     const client = await this.authorized();
@@ -73,7 +75,12 @@ export class AuditExport extends AuditFilterCommand {
     ]);
     const { checkpoint } = await pinnedLog(client, await this.settings(), org, this.context.env);
     const count = await exportProven(client, {
-      ...{ org, file, filters: { ...filters, resourceName, resourceId, pinned: String(checkpoint.size) } },
+      ...{
+        org,
+        file,
+        force: this.force,
+        filters: { ...filters, resourceName, resourceId, pinned: String(checkpoint.size) },
+      },
       progress: (done) => this.terminal.progress(`exported ${done}`),
     });
     this.terminal.note(`exported ${count}; ${proofFile(file)} proves them: svc audit verify ${file}`);
@@ -99,7 +106,8 @@ export class AuditExport extends AuditFilterCommand {
     // What was asked for, before `--since` became a time: the same words continue the same export.
     const { fromEvent: _from, toEvent: _to, ...others } = filters;
     const request = JSON.stringify([auditEndpoint, org, this.resource, others, { from, since, to, until, max }]);
-    return ExportFile.open(this.file, request, this.resume);
+    const { resume, force } = this;
+    return ExportFile.open(this.file, request, { resume, force });
   }
 
   #remedy(error: unknown): string[] {

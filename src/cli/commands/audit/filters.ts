@@ -1,7 +1,7 @@
 import { Option } from 'clipanion';
 import type { Query } from '../../../client/pages.js';
 import { principalLink } from '../../args/links.js';
-import { ago, instant } from '../../args/moments.js';
+import { moment, SINCE, UNTIL } from '../../args/moments.js';
 import { ApiCommand, type Unavailable, undeclared } from '../../command.js';
 import { UsageError } from '../../output/failures.js';
 import type { EventResource } from './paths.js';
@@ -22,10 +22,10 @@ export abstract class AuditFilterCommand extends ApiCommand {
   });
   requestId = Option.String('--request-id', { description: 'request the event belongs to' });
   resultStatus = Option.String('--result-status', { description: 'status of the result' });
-  from = Option.String('--from', { description: 'start time, ISO 8601' });
-  since = Option.String('--since', { description: 'start time as a span back from now: 7d, 12h, 1h30m' });
-  to = Option.String('--to', { description: 'end time (exclusive), ISO 8601' });
-  until = Option.String('--until', { description: 'end time (exclusive) as a span back from now' });
+  since = Option.String('--since', { description: SINCE });
+  until = Option.String('--until', { description: UNTIL });
+  from = Option.String('--from', { description: 'the same as --since' });
+  to = Option.String('--to', { description: 'the same as --until' });
   protected override readonly unavailable: Unavailable = undeclared('audit events');
 
   protected get resource(): EventResource {
@@ -37,8 +37,8 @@ export abstract class AuditFilterCommand extends ApiCommand {
     if (this.from !== undefined && this.since !== undefined) throw new UsageError('give --from or --since, not both');
     if (this.to !== undefined && this.until !== undefined) throw new UsageError('give --to or --until, not both');
     const times = {
-      fromEvent: this.since !== undefined ? ago('--since', this.since) : this.from && instant('--from', this.from),
-      toEvent: this.until !== undefined ? ago('--until', this.until) : this.to && instant('--to', this.to),
+      fromEvent: moment('--since', this.since) ?? moment('--from', this.from),
+      toEvent: moment('--until', this.until) ?? moment('--to', this.to),
     };
     const { contextName, actionType, resourceType, location, gvcAlias, podId } = this;
     const { subjectEmail, requestId, resultStatus } = this;

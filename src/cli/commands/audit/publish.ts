@@ -104,7 +104,7 @@ export class AuditPublish extends ApiCommand {
     }
     if (event || this.idempotencyKey !== undefined)
       throw new UsageError('--file and options of one event exclude each other');
-    return readItems(readPieces(this.file === '-' ? this.terminal.stdin : readFile(this.file)));
+    return readItems(readPieces(this.file === '-' ? this.terminal.input : readFile(this.file)));
   }
 
   #eventOfOptions(): object | undefined {

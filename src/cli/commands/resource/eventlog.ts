@@ -6,7 +6,7 @@ import { member } from '../../../contract/json-text.js';
 import type { Kind } from '../../../contract/kinds.js';
 import { LIMITS } from '../../../contract/limits.js';
 import { linkTo } from '../../../contract/links.js';
-import { moment, tailCount } from '../../args/moments.js';
+import { moment, SINCE, tailCount, UNTIL } from '../../args/moments.js';
 import { ApiCommand, type TimeStyle, undeclared } from '../../command.js';
 import { openList, openStream } from '../../output/document.js';
 import { eventlogForms } from '../../output/events.js';
@@ -154,10 +154,8 @@ export const eventlog: Verb = (kind) => {
 abstract class EventlogCommand extends ResourceCommand {
   ref = Option.String({ name: 'ref', required: true });
   action = Option.String('--action', { description: 'type of the action, such as create, edit or delete' });
-  since = Option.String('--since', { description: 'start time: ISO 8601, or a span back from now such as 7d' });
-  until = Option.String('--until', {
-    description: 'end time (exclusive): ISO 8601, or a span back from now',
-  });
+  since = Option.String('--since', { description: SINCE });
+  until = Option.String('--until', { description: UNTIL });
   diff = Option.Boolean('--diff', false, { description: 'show below each event what was before and after it' });
   follow = Option.Boolean('-f,--follow', false, { description: 'show new events, too, until interrupted' });
   last = Option.String('-n,--last', {
@@ -184,8 +182,8 @@ abstract class EventlogCommand extends ResourceCommand {
     if (this.follow && this.until !== undefined) throw new UsageError('--until cannot be combined with --follow');
     const query = {
       actionType: this.action,
-      fromEvent: this.since === undefined ? undefined : moment('--since', this.since),
-      toEvent: this.until === undefined ? undefined : moment('--until', this.until),
+      fromEvent: moment('--since', this.since),
+      toEvent: moment('--until', this.until),
     };
     const log = { org: await this.requireOrg(), kind: this.kind, ref: this.ref };
     if (this.follow) await this.#follow(log, { ...query, last });
