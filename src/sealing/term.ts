@@ -14,7 +14,16 @@ import { rootAt } from '../tlog/merkle.js';
 import { vkeyOf } from '../tlog/note.js';
 import { nodesOf } from '../tree-store/tree-nodes.js';
 import { TreeDiverged, type TreeStore } from '../tree-store/tree-store.js';
-import { type ChainState, type Cut, checkpointEntry, counted, keyChangeText, keyNamed, originsOf } from './chain.js';
+import {
+  type ChainState,
+  type Cut,
+  checkpointEntry,
+  counted,
+  keyChangeText,
+  keyNamed,
+  logOf,
+  originsOf,
+} from './chain.js';
 import type { KeptNotes } from './kept-notes.js';
 import { LeafMaker } from './leaves.js';
 import type { Publishable } from './publisher.js';
@@ -123,6 +132,11 @@ export class SealingTerm {
     if (this.parts.origin !== undefined && this.parts.origin !== chain.genesis.origin) {
       throw new SealingRefused(
         `CONTROL_TLOG_ORIGIN is ${this.parts.origin}, but the log was begun as ${chain.genesis.origin}, which cannot be changed`,
+      );
+    }
+    if (logOf(chain) !== log.id) {
+      throw new SealingRefused(
+        `checkpoints are of the log ${logOf(chain)}, and this is ${log.id}: a copy, of which records may be missing. ${REMEDY}`,
       );
     }
     const fold = emptyFold();
