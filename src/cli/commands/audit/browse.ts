@@ -9,7 +9,7 @@ import { eventsPath } from './paths.js';
 export class AuditBrowse extends AuditFilterCommand {
   static override paths = [['audit', 'browse']];
   static override usage = ApiCommand.Usage({
-    description: 'browse audit events on the whole screen: list, filter, detail, difference, follow',
+    description: 'browse audit events on the whole screen: filter, detail, difference, follow',
     details:
       'Type / to filter what is loaded as you type, and Enter to ask the service. Enter on an event shows all of it, d what it ' +
       'changed, f follows new events, ? shows all keys, and q quits. The events are read page by page as you move. It needs a terminal.',
