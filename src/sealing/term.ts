@@ -134,11 +134,6 @@ export class SealingTerm {
         `CONTROL_TLOG_ORIGIN is ${this.parts.origin}, but the log was begun as ${chain.genesis.origin}, which cannot be changed`,
       );
     }
-    if (logOf(chain) !== log.id) {
-      throw new SealingRefused(
-        `checkpoints are of the log ${logOf(chain)}, and this is ${log.id}: a copy, of which records may be missing. ${REMEDY}`,
-      );
-    }
     const fold = emptyFold();
     const sealedControl = chain.next['control/0'] ?? 0;
     const folded = await snapshots.load(fold, sealedControl);
@@ -252,6 +247,7 @@ export class SealingTerm {
   private async lead(signal: AbortSignal): Promise<void> {
     await this.takeAppended(undefined, signal);
     const { chain } = this;
+    this.requireOriginal();
     await this.requireConsistent();
     const { service } = originsOf(chain);
     const keys = this.parts.keys(service, false);
@@ -278,6 +274,15 @@ export class SealingTerm {
       await this.append(checkpointEntry({ kind: 'key', prev: last, vkey, note }));
       await this.takeAppended(undefined, signal);
     }
+  }
+
+  /** Throws if the topics were copied, and no epoch says so: what was signed for the log they come from is not known here. */
+  private requireOriginal(): void {
+    const [of, is] = [logOf(this.chain), this.parts.log.id];
+    if (of === is) return;
+    throw new SealingRefused(
+      `checkpoints are of the log ${of}, and this is ${is}: a copy, of which records may be missing. ${REMEDY}`,
+    );
   }
 
   /** Throws if the trees do not extend what was signed last. */

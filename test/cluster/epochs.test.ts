@@ -21,7 +21,10 @@ const SERVICE = 'test.example.com/audit/-tlog';
 
 clusterSuite('a log in Kafka that was copied', ({ kafkaBrokers, elasticsearchUrl }) => {
   const [former, copied] = [new KafkaWorld(kafkaBrokers), new KafkaWorld(kafkaBrokers)];
-  const trees = new TreeStores(elasticsearchUrl, 'none');
+  let trees: TreeStores;
+  beforeAll(() => {
+    trees = new TreeStores(elasticsearchUrl);
+  });
   afterAll(async () => {
     await Promise.all([former.close(), copied.close()]);
     await trees.destroy();
