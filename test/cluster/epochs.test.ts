@@ -11,8 +11,8 @@ import { TreeStores } from '../contract/elasticsearch-trees.harness.js';
 import { sleep } from '../contract/harness.js';
 import { PATIENCE } from '../support/patience.js';
 import { allPublished, eventOf, leading, SIGNER, sealerFor, sealing } from '../support/sealing.js';
-import { Seed } from '../support/seed.js';
 import { TEST_SECRETS } from '../support/secrets.js';
+import { Seed } from '../support/seed.js';
 import { KafkaWorld } from './kafka-support.js';
 import { clusterSuite } from './support.js';
 
