@@ -1,11 +1,11 @@
 import { existsSync, readFileSync } from 'node:fs';
+import { newEpoch } from '../composition/new-epoch.js';
 import { ControlError } from '../contract/errors.js';
 import { restoreLog } from '../event-log/embedded/restore.js';
 import { CorruptRecord } from '../event-log/event-log.js';
 import { ConfigError } from '../platform/config/config.js';
 import { StoreUnusable } from '../platform/store-unusable.js';
 import { SealingRefused } from '../sealing/term.js';
-import { newEpoch } from './new-epoch.js';
 
 export interface RestoreOptions {
   /** Undefined: the log that is in the folder is the restored one. */

@@ -1,7 +1,5 @@
 import { join } from 'node:path';
 import pino from 'pino';
-import { notesFile, signingKeyFile } from '../composition/kept-secrets.js';
-import { keptKeys } from '../composition/sealing.js';
 import { EmbeddedEventLog } from '../event-log/embedded/event-log.js';
 import type { EventLog } from '../event-log/event-log.js';
 import { KafkaEventLog } from '../event-log/kafka/event-log.js';
@@ -14,6 +12,8 @@ import { beginEpoch, type NewEpoch } from '../sealing/epoch.js';
 import { NotesFile } from '../sealing/kept-notes.js';
 import { SealingRefused } from '../sealing/term.js';
 import { ElasticsearchTreeStore } from '../tree-store/elasticsearch/tree-store.js';
+import { notesFile, signingKeyFile } from './kept-secrets.js';
+import { keptKeys } from './sealing.js';
 
 /**
  * Begins an epoch in the log of the data folder, or with `CONTROL_STORE=cluster` in the one in Kafka. The trees are made anew
