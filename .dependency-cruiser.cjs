@@ -17,7 +17,7 @@ const layers = {
   queries: ['sealing', 'tree-store', 'tlog', 'control', 'read-model', 'model', 'platform', 'contract'],
   projections: ['control', 'progress', 'read-model', 'event-log', 'model', 'platform', 'contract'],
   http: ['commands', 'queries', 'kinds', 'shapes', 'tlog', 'control', 'model', 'platform', 'contract'],
-  client: ['contract'],
+  client: [],
   cli: ['client', 'tlog', 'contract'],
 };
 

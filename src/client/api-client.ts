@@ -1,8 +1,7 @@
 import type { IncomingMessage } from 'node:http';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { isJson } from '../contract/json-text.js';
 import { ApiError, ClientError, ConnectionError, type ConnectionFault, type ErrorBody, Interrupted } from './errors.js';
-import { type Connections, type Exchange, openConnections, type RawAnswer, readAnswer } from './http.js';
+import { Connections, type Exchange, headOf, type RawAnswer, readAnswer } from './http.js';
 
 /**
  * Whether a failed call is sent again: `never`; `safe`, for a call that changes nothing, carries an idempotency key, or
@@ -76,6 +75,9 @@ export function isPassing(error: unknown): boolean {
   return error instanceof ConnectionError && PASSING.includes(error.fault);
 }
 
+/** What to make of a 2xx response. */
+type Take<Result> = (answer: IncomingMessage, exchange: Exchange, begun: number) => Promise<Result>;
+
 /** Calls the service: authorization, retries, errors. Requests and responses are JSON texts. */
 export class ApiClient {
   readonly #options: ClientOptions;
@@ -83,7 +85,7 @@ export class ApiClient {
 
   constructor(options: ClientOptions) {
     this.#options = options;
-    this.#connections = openConnections(options.insecure);
+    this.#connections = new Connections(options.insecure);
   }
 
   close(): void {
@@ -96,56 +98,21 @@ export class ApiClient {
   }
 
   /** Like `call`, with the status. */
-  async send(call: ApiCall): Promise<RawAnswer> {
-    const { signal, observer } = this.#options;
-    const { late, ended } = this.#deadline();
-    for (let attempt = 0; ; attempt++) {
-      try {
-        return await this.#once(call, ended);
-      } catch (error) {
-        if (signal.aborted) throw new Interrupted();
-        if (late?.aborted) throw this.#late(call, error);
-        const wait = waitBeforeRetry(call.retry, error, attempt);
-        if (wait === undefined) throw this.#explain(error, call.on);
-        observer?.retry?.(error as Error, wait);
-        await sleep(wait, undefined, { signal: ended }).catch(() => {
-          throw signal.aborted ? new Interrupted() : this.#late(call, error);
-        });
-      }
-    }
-  }
-
-  /** `ended` aborts when the call has to end: because it is late, or interrupted. */
-  #deadline(): { late: AbortSignal | undefined; ended: AbortSignal } {
-    const { timeoutMs, signal } = this.#options;
-    if (timeoutMs === undefined) return { late: undefined, ended: signal };
-    const late = AbortSignal.timeout(timeoutMs);
-    return { late, ended: AbortSignal.any([signal, late]) };
-  }
-
-  /** The failure of a call that took too long; `last` is what its last attempt failed with. */
-  #late({ method, path, on }: ApiCall, last: unknown): ConnectionError {
-    const why = last instanceof ClientError ? `; at last: ${last.message}` : '';
-    const message = `${method} ${path.split('?')[0]} at ${this.#address(on)} took longer than ${this.#options.timeoutMs} ms${why}`;
-    return new ConnectionError(message, 'late', { cause: last });
+  send(call: ApiCall): Promise<RawAnswer> {
+    return this.#repeat(call, async (...given) => {
+      const answer = await this.#read(...given);
+      if (answer.status === 204 || parsed(answer.text) !== undefined) return answer;
+      const message = `the answer of ${this.#address(call.on)} is not JSON (status ${answer.status})`;
+      throw new ConnectionError('not-json', message);
+    });
   }
 
   /** Streams a 2xx response to `take`; errors of `take` after a broken connection are explained, too. */
-  async download<Result>(call: ApiCall, take: (answer: IncomingMessage) => Promise<Result>): Promise<Result> {
-    const { observer, signal } = this.#options;
-    const exchange = this.#exchange(call);
-    const { late, ended } = this.#deadline();
-    observer?.request?.(exchange);
-    try {
-      const answer = await this.#connections.open(exchange, ended);
-      const { statusCode: status = 0, statusMessage: reason = '', headers } = answer;
-      if (status < 200 || status > 299) throw toApiError(await readAnswer(answer));
-      observer?.answer?.({ status, reason, headers, text: '' }, exchange);
-      return await take(answer);
-    } catch (error) {
-      if (signal.aborted) throw new Interrupted();
-      throw late?.aborted ? this.#late(call, error) : this.#explain(error, call.on);
-    }
+  download<Result>(call: ApiCall, take: (answer: IncomingMessage) => Promise<Result>): Promise<Result> {
+    return this.#repeat(call, (answer, exchange) => {
+      this.#options.observer?.answer?.(headOf(answer), exchange);
+      return take(answer);
+    });
   }
 
   /** Waits, unless the user interrupts. */
@@ -155,18 +122,46 @@ export class ApiClient {
     });
   }
 
-  async #once(call: ApiCall, signal: AbortSignal): Promise<RawAnswer> {
-    const exchange = this.#exchange(call);
-    const { observer } = this.#options;
-    observer?.request?.(exchange);
-    const begun = performance.now();
-    const answer = await this.#connections.send(exchange, signal);
-    observer?.answer?.(answer, exchange, performance.now() - begun);
-    if (answer.status < 200 || answer.status > 299) throw toApiError(answer);
-    if (answer.status !== 204 && !isJson(answer.text)) {
-      const message = `the answer of ${this.#address(call.on)} is not JSON (status ${answer.status})`;
-      throw new ConnectionError(message, 'not-json');
+  async #repeat<Result>(call: ApiCall, take: Take<Result>): Promise<Result> {
+    const { signal, timeoutMs, observer } = this.#options;
+    const late = timeoutMs === undefined ? undefined : AbortSignal.timeout(timeoutMs);
+    const ended = late ? AbortSignal.any([signal, late]) : signal;
+    for (let attempt = 0; ; attempt++) {
+      try {
+        return await this.#once(call, ended, take);
+      } catch (error) {
+        const wait = ended.aborted ? undefined : waitBeforeRetry(call.retry, error, attempt);
+        if (wait !== undefined) {
+          observer?.retry?.(error as Error, wait);
+          await sleep(wait, undefined, { signal: ended }).catch(() => undefined);
+        }
+        if (signal.aborted) throw new Interrupted();
+        if (late?.aborted) throw this.#late(call, error);
+        if (wait === undefined) throw this.#explain(error, call.on);
+      }
     }
+  }
+
+  /** The failure of a call that took too long; `last` is what its last attempt failed with. */
+  #late({ method, path, on }: ApiCall, last: unknown): ConnectionError {
+    const why = last instanceof ClientError ? `; at last: ${last.message}` : '';
+    const message = `${method} ${path.split('?')[0]} at ${this.#address(on)} took longer than ${this.#options.timeoutMs} ms${why}`;
+    return new ConnectionError('late', message, { cause: last });
+  }
+
+  async #once<Result>(call: ApiCall, signal: AbortSignal, take: Take<Result>): Promise<Result> {
+    const exchange = this.#exchange(call);
+    this.#options.observer?.request?.(exchange);
+    const begun = performance.now();
+    const answer = await this.#connections.open(exchange, signal);
+    const { statusCode: status = 0 } = answer;
+    if (status < 200 || status > 299) throw toApiError(await this.#read(answer, exchange, begun));
+    return take(answer, exchange, begun);
+  }
+
+  async #read(response: IncomingMessage, exchange: Exchange, begun: number): Promise<RawAnswer> {
+    const answer = await readAnswer(response);
+    this.#options.observer?.answer?.(answer, exchange, performance.now() - begun);
     return answer;
   }
 
@@ -193,7 +188,7 @@ export class ApiClient {
     if (error instanceof ClientError) return error;
     const { code = '', message } = error as NodeJS.ErrnoException;
     const [fault, text] = explain(code, message, this.#address(on));
-    return new ConnectionError(text, fault, { cause: error });
+    return new ConnectionError(fault, text, { cause: error });
   }
 }
 
@@ -223,20 +218,28 @@ function waitBeforeRetry(retry: Retry, error: unknown, attempt: number): number 
 }
 
 function toApiError(answer: RawAnswer): ApiError {
-  const asked = Number(answer.headers['retry-after']);
-  const retryAfterMs = answer.headers['retry-after'] !== undefined && asked >= 0 ? asked * 1000 : undefined;
-  return new ApiError(readErrorBody(answer), retryAfterMs);
+  const asked = answer.headers['retry-after'];
+  return new ApiError(
+    readErrorBody(answer),
+    asked !== undefined && Number(asked) >= 0 ? Number(asked) * 1000 : undefined,
+  );
 }
 
 /** The Error body. If something else answered (a gateway, say), the little that its status says. */
 function readErrorBody({ status, reason, headers, text }: RawAnswer): ErrorBody {
-  const body = (isJson(text) ? JSON.parse(text) : undefined) as Partial<ErrorBody> | null | undefined;
+  const body = parsed(text) as Partial<ErrorBody> | null | undefined;
   if (typeof body?.message === 'string') return { ...body, status, message: body.message };
   const target = status >= 300 && status < 400 ? `, to ${headers.location ?? 'nowhere'}` : '';
   const id = headers['x-request-id'];
-  return {
-    status,
-    message: `the service answered ${status} ${reason}${target}`,
-    ...(typeof id === 'string' && { id }),
-  };
+  const message = `the service answered ${status} ${reason}${target}`;
+  return { status, message, ...(typeof id === 'string' && { id }) };
+}
+
+/** The value of a JSON text; undefined for any other text. */
+function parsed(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return undefined;
+  }
 }

@@ -1,5 +1,8 @@
 // Generated from `docs/openapi.json` by `npm run docs`; do not edit.
 
+/** What one event may have at most, as JSON. */
+export const MAX_EVENT_BYTES = 262144;
+
 /** An event as it is published. */
 export type NewAuditEvent = AuditEventDto;
 

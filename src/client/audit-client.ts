@@ -5,7 +5,7 @@ import type { EventFilters, NewAuditEvent, RecordedEvent } from './api-types.js'
 import { type DeliveryHooks, deliver } from './delivery.js';
 import { ClientError, Interrupted, SpoolError } from './errors.js';
 import { nextOf, PAGE_SIZE, queryText, readPage } from './pages.js';
-import { lineOf } from './recorded-line.js';
+import { jsonOf, lineOf } from './recorded-line.js';
 import { Spool, type SpoolOptions } from './spool.js';
 import { Tail, type TailOptions } from './tail.js';
 
@@ -94,7 +94,7 @@ export class AuditClient {
   async publish(event: NewAuditEvent, options: PublishOptions = {}): Promise<{ readonly id: string }> {
     const { wait = 'durable', idempotencyKey = randomUUID() } = options;
     const at = `${this.#context}?async=${wait === 'durable'}`;
-    const body = JSON.stringify(event);
+    const body = jsonOf(event);
     for (let attempt = 0; ; attempt++) {
       const call = { method: 'POST', path: at, on: 'audit', body, idempotencyKey, retry: 'patient' } as const;
       const { status, text } = await this.#api.send(call);
@@ -120,8 +120,8 @@ export class AuditClient {
   async *list(filters: EventFilters = {}): AsyncGenerator<RecordedEvent, void, undefined> {
     let at: string | undefined = this.#listPath({ ...filters, pageSize: `${PAGE_SIZE}` });
     while (at !== undefined) {
-      const page = await readPage(this.#api, at);
-      for (const raw of page.items) yield JSON.parse(raw) as RecordedEvent;
+      const page = await readPage<RecordedEvent>(this.#api, at);
+      yield* page.items;
       at = nextOf(page, at);
     }
   }

@@ -1,4 +1,4 @@
-import { type ApiClient, path, type Retry } from './api-client.js';
+import type { ApiClient, Retry } from './api-client.js';
 import { ApiError, ClientError, type ErrorBody } from './errors.js';
 
 /** What became of one item: the identifier of its event, or why there is none. */
@@ -7,9 +7,6 @@ export type BulkOutcome = { readonly status: number; readonly id: string } | { r
 interface BulkResult {
   readonly items?: readonly { readonly status: number; readonly id?: string; readonly error?: ErrorBody }[];
 }
-
-export const bulkPath = (org: string, context: string, async: boolean): string =>
-  `${path`/audit/org/${org}/auditctx/${context}/-bulk`}?async=${async}`;
 
 /**
  * Publishes items, each a line `{"idempotencyKey", "event"}` with its line feed, and returns one outcome an item, in order.

@@ -1,5 +1,3 @@
-import type { FieldFault } from '../contract/errors.js';
-
 /** A failure that the client foresees. Its message is for people. */
 export class ClientError extends Error {
   override readonly name: string = 'ClientError';
@@ -14,61 +12,38 @@ export class Interrupted extends ClientError {
   }
 }
 
-/**
- * Why there is no response: no such host, nothing listens, no way there, the connection ended too soon, the certificate is
- * not trusted, what came back is not HTTP or not JSON, or anything else.
- */
-export type ConnectionFault =
-  | 'unknown-host'
-  | 'refused'
-  | 'unreachable'
-  | 'cut'
-  | 'late'
-  | 'untrusted'
-  | 'not-http'
-  | 'not-json'
-  | 'other';
+class FaultError<Fault extends string> extends ClientError {
+  readonly fault: Fault;
 
-/** The service could not be reached, or what answered is not the service. */
-export class ConnectionError extends ClientError {
-  override readonly name = 'ConnectionError';
-
-  constructor(
-    message: string,
-    readonly fault: ConnectionFault,
-    options?: ErrorOptions,
-  ) {
+  constructor(fault: Fault, message: string, options?: ErrorOptions) {
     super(message, options);
+    this.fault = fault;
   }
 }
 
+/** Why there is no way to the service, or no response in time. */
+type NoAnswer = 'unknown-host' | 'refused' | 'unreachable' | 'cut' | 'late' | 'untrusted';
+
+/** Or what came back is not HTTP or not JSON, or anything else. */
+export type ConnectionFault = NoAnswer | 'not-http' | 'not-json' | 'other';
+
+/** The service could not be reached, or what answered is not the service. */
+export class ConnectionError extends FaultError<ConnectionFault> {
+  override readonly name = 'ConnectionError';
+}
+
+/** The spool has its `maxBytes`, the disk is full or fails, or another process has the folder. */
+type StorageFault = 'full' | 'disk-full' | 'disk' | 'locked';
+
 /**
- * Why the spool did not do what was asked: it has its `maxBytes`, the disk is full or fails, another process has the folder, the
- * client is closed or has no spool, the event is larger than the service takes, the event or a setting is wrong, or a flush took
- * too long.
+ * Or the client is closed or has no spool, the event is larger than the service takes, the event or a setting is wrong, or a
+ * flush took too long.
  */
-export type SpoolFault =
-  | 'full'
-  | 'disk-full'
-  | 'disk'
-  | 'locked'
-  | 'closed'
-  | 'none'
-  | 'too-large'
-  | 'invalid'
-  | 'late';
+export type SpoolFault = StorageFault | 'closed' | 'none' | 'too-large' | 'invalid' | 'late';
 
 /** Nothing was recorded; with the fault `late`, events wait in the spool. */
-export class SpoolError extends ClientError {
+export class SpoolError extends FaultError<SpoolFault> {
   override readonly name = 'SpoolError';
-
-  constructor(
-    readonly fault: SpoolFault,
-    message: string,
-    options?: ErrorOptions,
-  ) {
-    super(message, options);
-  }
 }
 
 /** The Error body of the service, as far as the response had one. */
@@ -77,7 +52,8 @@ export interface ErrorBody {
   message: string;
   code?: string;
   id?: string;
-  details?: { fields?: FieldFault[] } & Record<string, unknown>;
+  /** A pointer is a JSON pointer into the body; `?name` for a query parameter, `header:name` for a header. */
+  details?: { fields?: { pointer: string; reason: string }[] } & Record<string, unknown>;
 }
 
 /** The service refused the call. */

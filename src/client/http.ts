@@ -1,4 +1,4 @@
-import type { Agent, IncomingHttpHeaders, IncomingMessage, request } from 'node:http';
+import type { Agent, IncomingHttpHeaders, IncomingMessage } from 'node:http';
 import { createRequire } from 'node:module';
 
 const nodePart = createRequire(import.meta.url);
@@ -22,64 +22,37 @@ export interface RawAnswer {
   text: string;
 }
 
-export interface Connections {
-  send(exchange: Exchange, signal: AbortSignal): Promise<RawAnswer>;
-  /** Streams the response, of any length. */
-  open(exchange: Exchange, signal: AbortSignal): Promise<IncomingMessage>;
-  close(): void;
-}
-
-/** How requests of one protocol are made. */
-interface Channel {
-  agent: Agent;
-  request: typeof request;
-}
-
 /**
  * Connections that are kept open between calls. Node's own `request` rather than `fetch`: it sends a path as it is
  * given (no normalising of dots or percent signs), and TLS checks are switched off for these calls only. Node's modules
  * are loaded with the first call, so that a program starts fast; with `require`, because an `import` reads each of their
  * exports, and with them loads Node's WebSocket: 20 ms.
  */
-export function openConnections(insecure: boolean): Connections {
-  const channels = new Map<string, Channel>();
-  const openChannel = (protocol: string): Channel => {
-    if (protocol !== 'https:') {
-      const { Agent, request } = nodePart('node:http') as typeof import('node:http');
-      return { agent: new Agent({ keepAlive: true }), request };
-    }
-    const { Agent, request } = nodePart('node:https') as typeof import('node:https');
-    return { agent: new Agent({ keepAlive: true, rejectUnauthorized: !insecure }), request };
-  };
-  const open = async (exchange: Exchange, signal: AbortSignal) => {
-    const { protocol } = new URL(exchange.url);
-    const channel = channels.get(protocol) ?? openChannel(protocol);
-    channels.set(protocol, channel);
-    return openAnswer(exchange, signal, channel);
-  };
-  return {
-    open,
-    send: async (exchange, signal) => readAnswer(await open(exchange, signal)),
-    close: () => {
-      for (const { agent } of channels.values()) agent.destroy();
-    },
-  };
-}
+export class Connections {
+  readonly #agents = new Map<string, Agent>();
 
-function openAnswer(exchange: Exchange, signal: AbortSignal, { agent, request }: Channel): Promise<IncomingMessage> {
-  const { method, url, headers, body, idleMs = IDLE_TIMEOUT_MS } = exchange;
-  const { protocol, hostname, port } = new URL(url);
-  const path = url.slice(url.indexOf('/', `${protocol}//`.length));
-  const options = { method, hostname: hostname.replace(/^\[|\]$/g, ''), port, path, headers, agent, signal };
-  return new Promise((resolve, reject) => {
-    const sent = request(options);
-    sent.setTimeout(idleMs, () => {
-      sent.destroy(Object.assign(new Error(`no answer for ${idleMs / 1000} s`), { code: 'ETIMEDOUT' }));
+  constructor(private readonly insecure: boolean) {}
+
+  /** The response, whose body streams. */
+  async open(exchange: Exchange, signal: AbortSignal): Promise<IncomingMessage> {
+    const { method, url, headers, body, idleMs = IDLE_TIMEOUT_MS } = exchange;
+    const { protocol, hostname, port } = new URL(url);
+    const module = protocol === 'https:' ? 'node:https' : 'node:http';
+    const { Agent, request } = nodePart(module) as typeof import('node:https');
+    const agent = this.#agents.get(module) ?? new Agent({ keepAlive: true, rejectUnauthorized: !this.insecure });
+    this.#agents.set(module, agent);
+    const path = url.slice(url.indexOf('/', `${protocol}//`.length));
+    const options = { method, hostname: hostname.replace(/^\[|\]$/g, ''), port, path, headers, agent, signal };
+    return new Promise((resolve, reject) => {
+      const sent = request(options).on('error', reject).on('response', resolve);
+      const silent = () => Object.assign(new Error(`no answer for ${idleMs / 1000} s`), { code: 'ETIMEDOUT' });
+      sent.setTimeout(idleMs, () => sent.destroy(silent())).end(body);
     });
-    sent.on('error', reject);
-    sent.on('response', resolve);
-    sent.end(body);
-  });
+  }
+
+  close(): void {
+    for (const agent of this.#agents.values()) agent.destroy();
+  }
 }
 
 /** Rejects if the response is incomplete. */
@@ -91,6 +64,9 @@ export async function readAnswer(response: IncomingMessage): Promise<RawAnswer> 
     size += chunk.length;
     if (size > LONGEST_ANSWER) throw new Error('the answer is larger than 256 MiB');
   }
-  const { statusCode: status = 0, statusMessage: reason = '', headers } = response;
-  return { status, reason, headers, text: Buffer.concat(chunks).toString('utf8') };
+  return { ...headOf(response), text: Buffer.concat(chunks).toString('utf8') };
+}
+
+export function headOf({ statusCode: status = 0, statusMessage: reason = '', headers }: IncomingMessage): RawAnswer {
+  return { status, reason, headers, text: '' };
 }

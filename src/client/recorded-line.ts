@@ -1,9 +1,10 @@
-import { LIMITS } from '../contract/limits.js';
-import type { NewAuditEvent } from './api-types.js';
+import { MAX_EVENT_BYTES, type NewAuditEvent } from './api-types.js';
 import { SpoolError } from './errors.js';
 
 /** How a line begins whose time the client has set; one whose time the application set begins with its key. */
 const TIMED = '{"event":{"eventTime":';
+/** Of a search for what JSON has no form for; the service takes fewer levels. */
+const DEEPEST = 100;
 
 /** The item of a bulk for an event. Gives it its time, if it has none. Throws `SpoolError` for what can be no event. */
 export function lineOf(event: NewAuditEvent, idempotencyKey: string): string {
@@ -22,21 +23,34 @@ export function withoutTime(line: Buffer): Buffer | undefined {
   return Buffer.concat([Buffer.from('{"event":{'), line.subarray(line.indexOf(',') + 1)]);
 }
 
-function jsonOf(event: unknown): string {
+/** Throws `SpoolError` for what is no JSON object; it names the member that JSON has no form for. */
+export function jsonOf(event: unknown): string {
   try {
     const text: string | undefined = JSON.stringify(event);
     if (text?.startsWith('{')) return text;
     throw new TypeError(`JSON has ${/^["[]/.test(text ?? '') ? 'a list or a text' : text} for it`);
   } catch (error) {
-    throw invalid(`is no JSON object: ${(error as Error)?.message ?? error}`, error);
+    throw invalid(unfit(event, '', []) ?? `is no JSON object: ${(error as Error)?.message ?? error}`, error);
   }
+}
+
+/** What is wrong with the first value that JSON has no form for. Objects within objects are those `above` it. */
+function unfit(value: unknown, pointer: string, above: readonly unknown[]): string | undefined {
+  if (typeof value === 'bigint') return `has a BigInt at ${pointer}, which JSON has no form for`;
+  if (above.includes(value)) return `has an object within itself at ${pointer}`;
+  if (typeof value !== 'object' || value === null || above.length > DEEPEST) return undefined;
+  for (const name of Object.keys(value)) {
+    const at = `${pointer}/${name.replaceAll('~', '~0').replaceAll('/', '~1')}`;
+    const fault = unfit(Object.getOwnPropertyDescriptor(value, name)?.value, at, [...above, value]);
+    if (fault) return fault;
+  }
+  return undefined;
 }
 
 function fitting(text: string): string {
   const bytes = Buffer.byteLength(text);
-  if (bytes <= LIMITS.bodyBytes) return text;
-  const most = LIMITS.bodyBytes;
-  throw new SpoolError('too-large', `the event has ${bytes} bytes, and the service takes ${most} at most`);
+  if (bytes <= MAX_EVENT_BYTES) return text;
+  throw new SpoolError('too-large', `the event has ${bytes} bytes, and the service takes ${MAX_EVENT_BYTES} at most`);
 }
 
 const invalid = (fault: string, cause?: unknown): SpoolError =>

@@ -1,8 +1,8 @@
 import type { ApiClient } from './api-client.js';
 import type { EventFilters, RecordedEvent } from './api-types.js';
 import { Interrupted } from './errors.js';
-import { pagesFrom, positionAfter } from './follow.js';
-import { readPage } from './pages.js';
+import { type Note, pagesFrom } from './follow.js';
+import { positionAfter, readPage } from './pages.js';
 
 export interface TailOptions {
   readonly filters?: EventFilters;
@@ -11,20 +11,18 @@ export interface TailOptions {
   /** Aborting it ends the iteration, without an error. */
   readonly signal?: AbortSignal;
   /** Told when the service is out of reach, and when it is back. */
-  onNote?(text: string): void;
+  readonly onNote?: Note;
 }
 
 /** Events in the order that the service received them. Waits for a service that is out of reach. */
 export class Tail implements AsyncIterable<RecordedEvent> {
-  readonly #client: ApiClient;
-  readonly #start: string;
-  readonly #options: TailOptions;
   #position: string | undefined;
 
-  constructor(client: ApiClient, start: string, options: TailOptions) {
-    this.#client = client;
-    this.#start = start;
-    this.#options = options;
+  constructor(
+    private readonly client: ApiClient,
+    private readonly start: string,
+    private readonly options: TailOptions,
+  ) {
     this.#position = options.after;
   }
 
@@ -37,17 +35,18 @@ export class Tail implements AsyncIterable<RecordedEvent> {
   }
 
   async *[Symbol.asyncIterator](): AsyncGenerator<RecordedEvent, void, undefined> {
-    const { signal, onNote = () => undefined } = this.#options;
+    const { signal, onNote } = this.options;
+    const read = (at: string) => readPage<RecordedEvent>(this.client, at, 'never');
     try {
-      this.#position ??= positionAfter(await readPage(this.#client, this.#start));
-      for await (const page of pagesFrom(this.#client, this.#position, onNote)) {
-        for (const raw of page.items) yield JSON.parse(raw) as RecordedEvent;
+      this.#position ??= positionAfter(await readPage(this.client, this.start));
+      for await (const page of pagesFrom(this.client, this.#position, read, onNote)) {
+        yield* page.items;
         this.#position = positionAfter(page);
       }
     } catch (error) {
       if (!(error instanceof Interrupted && signal?.aborted)) throw error;
     } finally {
-      this.#client.close();
+      this.client.close();
     }
   }
 }

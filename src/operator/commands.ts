@@ -43,7 +43,8 @@ class Restore extends Command<Context> {
   sha256 = Option.String('--sha256', { description: 'the checksum, in place of FILE.sha256' });
   force = Option.Boolean('--force', false, { description: 'move a log that is there aside' });
   newEpoch = Option.String('--new-epoch', {
-    description: 'the reason why an earlier state of the log goes on: new checkpoints get other names',
+    description:
+      'the reason why an earlier state of the log, or with CONTROL_STORE=cluster a copy of Kafka, goes on: new checkpoints get other names',
   });
 
   execute(): Promise<number> {

@@ -1,15 +1,10 @@
 import { existsSync, readFileSync } from 'node:fs';
-import { join } from 'node:path';
-import { notesFile, signingKeyFile } from '../composition/kept-secrets.js';
-import { keptKeys } from '../composition/sealing.js';
-import { EmbeddedEventLog } from '../event-log/embedded/event-log.js';
+import { newEpoch } from '../composition/new-epoch.js';
+import { ControlError } from '../contract/errors.js';
 import { restoreLog } from '../event-log/embedded/restore.js';
 import { CorruptRecord } from '../event-log/event-log.js';
-import { systemClock } from '../platform/clock.js';
-import { setAside } from '../platform/sqlite.js';
+import { ConfigError } from '../platform/config/config.js';
 import { StoreUnusable } from '../platform/store-unusable.js';
-import { beginEpoch } from '../sealing/epoch.js';
-import { NotesFile } from '../sealing/kept-notes.js';
 import { SealingRefused } from '../sealing/term.js';
 
 export interface RestoreOptions {
@@ -26,13 +21,15 @@ export interface RestoreOptions {
 export async function restore(options: RestoreOptions): Promise<number> {
   try {
     if (options.from !== undefined) await restoreAndSay(options.from, options);
-    if (options.newEpoch !== undefined) await beginEpochAndSay(options.dataDir, options.newEpoch);
+    if (options.newEpoch !== undefined) await newEpoch(options.dataDir, options.newEpoch, say);
     return 0;
   } catch (error) {
     const { message, stack } = error as Error;
     const isKnown =
       error instanceof StoreUnusable ||
       error instanceof SealingRefused ||
+      error instanceof ConfigError ||
+      error instanceof ControlError ||
       error instanceof CorruptRecord ||
       'syscall' in (error as Error);
     say(`restore: ${isKnown ? message : stack}`);
@@ -49,24 +46,6 @@ async function restoreAndSay(from: string, { dataDir, force, ...options }: Resto
   if (movedTo !== undefined) say(`the log that was there is ${movedTo}`);
   say(`restored ${file}, log ${log}, records ${counts.join(', ')}`);
   say('the next start makes the read model from it; the root key is the one of the folder, or a new one');
-}
-
-/** The trees are made anew from the restored log; those of the log before stay aside. A key that was lost is made anew, too. */
-async function beginEpochAndSay(dataDir: string, reason: string): Promise<void> {
-  const log = await EmbeddedEventLog.open({ file: join(dataDir, 'log.db'), clock: systemClock });
-  try {
-    const origin = process.env.CONTROL_TLOG_ORIGIN || `svc-${log.id}`;
-    const last = await new NotesFile(notesFile(dataDir)).last();
-    const keyFile = process.env.CONTROL_CHECKPOINT_KEY_FILE || signingKeyFile(dataDir);
-    const { newest } = keptKeys(keyFile, origin, true);
-    const trees = join(dataDir, 'tlog.db');
-    setAside(trees);
-    const { publicKey } = newest;
-    const { epoch, vkey } = await beginEpoch(log, { reason, last, publicKey, origin, now: Date.now() });
-    say(`epoch ${epoch} begins; give its key to witnesses and auditors: ${vkey}`);
-  } finally {
-    await log.close();
-  }
 }
 
 /** The checksum that `svc backup` wrote beside the file. */

@@ -65,6 +65,8 @@ export interface Epoch {
   /** The last note of the epoch before that is known. */
   readonly last: string;
   readonly vkey: string;
+  /** Identifier of the log from here on; without it, that of before. */
+  readonly log?: string;
 }
 
 /** What was published. Does not count, so it has no predecessor. */
@@ -80,6 +82,8 @@ export type ChainRecord = Genesis | Cut | KeyChange | Epoch;
 export interface ChainState {
   readonly genesis: Genesis;
   readonly epoch: number;
+  /** Identifier of the log, if an epoch has named it. */
+  readonly log?: string;
   /** The last cut of the epoch before; 0 in the first. */
   readonly since: number;
   /** Of the epoch before: its last note that is known. */
@@ -160,6 +164,7 @@ function after(state: ChainState | undefined, record: ChainRecord, hash: string,
         epoch: record.epoch,
         since: state.n,
         formerNote: record.last,
+        ...(record.log !== undefined && { log: record.log }),
         keys: withKey(state, record.vkey),
       };
     default:
@@ -183,8 +188,8 @@ function isCut({ next, at, complete, orgs, directory, digest, unreadable, root }
   return isWhole && [directory, digest, root].every(isHash) && typeof next === 'object' && next !== null;
 }
 
-function isEpoch({ epoch, reason, last, vkey }: Epoch, { genesis, epoch: before }: ChainState): boolean {
-  const isText = typeof reason === 'string' && typeof last === 'string';
+function isEpoch({ epoch, reason, last, vkey, log = '' }: Epoch, { genesis, epoch: before }: ChainState): boolean {
+  const isText = [reason, last, log].every((member) => typeof member === 'string');
   return (
     isText && Number.isSafeInteger(epoch) && epoch > before && isKeyOf(vkey, originsOf({ genesis, epoch }).service)
   );
@@ -214,6 +219,11 @@ function afterCut(state: ChainState, cut: Cut, hash: string, time: number): Chai
     moved.length > 0 &&
     moved.every(([name, end]) => PARTITION.test(name) && Number.isSafeInteger(end) && end >= (state.next[name] ?? 0));
   return isNext ? { ...state, last: hash, n, at, complete, root, next: { ...state.next, ...next } } : undefined;
+}
+
+/** The log that the records are of. Where it is another one than they are in, they were copied, and some may be missing. */
+export function logOf({ genesis, log = genesis.log }: ChainState): string {
+  return log;
 }
 
 /** What the key that signed so far says of the one that follows. The name of a key is the origin of the service log. */

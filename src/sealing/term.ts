@@ -14,7 +14,16 @@ import { rootAt } from '../tlog/merkle.js';
 import { vkeyOf } from '../tlog/note.js';
 import { nodesOf } from '../tree-store/tree-nodes.js';
 import { TreeDiverged, type TreeStore } from '../tree-store/tree-store.js';
-import { type ChainState, type Cut, checkpointEntry, counted, keyChangeText, keyNamed, originsOf } from './chain.js';
+import {
+  type ChainState,
+  type Cut,
+  checkpointEntry,
+  counted,
+  keyChangeText,
+  keyNamed,
+  logOf,
+  originsOf,
+} from './chain.js';
 import type { KeptNotes } from './kept-notes.js';
 import { LeafMaker } from './leaves.js';
 import type { Publishable } from './publisher.js';
@@ -238,6 +247,7 @@ export class SealingTerm {
   private async lead(signal: AbortSignal): Promise<void> {
     await this.takeAppended(undefined, signal);
     const { chain } = this;
+    this.requireOriginal();
     await this.requireConsistent();
     const { service } = originsOf(chain);
     const keys = this.parts.keys(service, false);
@@ -264,6 +274,15 @@ export class SealingTerm {
       await this.append(checkpointEntry({ kind: 'key', prev: last, vkey, note }));
       await this.takeAppended(undefined, signal);
     }
+  }
+
+  /** Throws if the topics were copied, and no epoch says so: what was signed for the log they come from is not known here. */
+  private requireOriginal(): void {
+    const [of, is] = [logOf(this.chain), this.parts.log.id];
+    if (of === is) return;
+    throw new SealingRefused(
+      `checkpoints are of the log ${of}, and this is ${is}: a copy, of which records may be missing. ${REMEDY}`,
+    );
   }
 
   /** Throws if the trees do not extend what was signed last. */

@@ -1,3 +1,5 @@
+import { LIMITS } from '../contract/limits.js';
+
 /**
  * Types of what `@control-service/client` sends and reads, made from the OpenAPI document. Own code: the client uses a
  * hundredth of the document, and `openapi-typescript` makes types of all of it, with packages of its own.
@@ -56,7 +58,8 @@ export function clientTypes(openApi: string): string {
     `/** Filters of lists: exact matches, which combine with AND. */\nexport interface EventFilters ${declarations.typeOf({ properties: Object.fromEntries(filters) })}\n`,
   ];
   const head = '// Generated from `docs/openapi.json` by `npm run docs`; do not edit.\n';
-  return [head, ...roots, ...declarations.all()].join('\n');
+  const limit = `/** What one event may have at most, as JSON. */\nexport const MAX_EVENT_BYTES = ${LIMITS.bodyBytes};\n`;
+  return [head, limit, ...roots, ...declarations.all()].join('\n');
 }
 
 function jsonOf(content: Content | undefined): Schema {

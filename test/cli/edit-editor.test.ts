@@ -110,7 +110,7 @@ describe('on a terminal', () => {
     // --debug shows the change when it is sent: that is when the key is typed.
     const editor = scriptedEditor(`sed -i 's/who writes it/"Key: "/' "$f"`);
     const screen = await editOnTerminal(served, editor, '--debug', '', '\u0003');
-    expect(screen).toMatch(/the text is kept in \S+\n$/);
+    expect(screen).toMatch(/the text is kept in \S+\ncode 130\n$/);
     expect(screen).not.toContain('\ndevs\n');
   });
 });

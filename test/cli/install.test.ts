@@ -108,12 +108,19 @@ describe.each(NODES)('installed from its package, on %s', (node) => {
     'svc %s loads nothing of the server',
     async (line) => {
       const { stderr } = await svc(node, line.split(' '), { NODE_DEBUG: 'module,esm' });
-      const loaded = [...stderr.matchAll(/control-service\/node_modules\/((?:@[\w-]+\/)?[\w.-]+)/g)].map(
-        ([, name]) => name,
+      expect(stderr).not.toContain('control-service/node_modules/');
+      const parts = new Set(
+        Array.from(stderr.matchAll(/\/control-service\/(dist\/svc\/[\w.-]+\.js)/g), ([, part = '']) => part),
       );
-      expect(loaded).toContain('clipanion');
+      const texts = await Promise.all(
+        Array.from(parts, (part) => readFile(join(prefix, 'lib/node_modules/control-service', part), 'utf8')),
+      );
+      const bundled = texts.flatMap((each) =>
+        Array.from(each.matchAll(/^\/\/ .*node_modules\/((?:@[\w-]+\/)?[\w.-]+)/gm), ([, name]) => name),
+      );
+      expect(bundled).toContain('clipanion');
       expect(
-        loaded.filter((name) => /nestjs|fastify|kafka|elastic|pino|rxjs|reflect-metadata/.test(name ?? '')),
+        bundled.filter((name) => /nestjs|fastify|kafka|elastic|pino|rxjs|reflect-metadata/.test(name ?? '')),
       ).toEqual([]);
     },
   );

@@ -1,10 +1,7 @@
-import { PassThrough } from 'node:stream';
-import { text } from 'node:stream/consumers';
 import { FAMILIES, familyOf } from '../../src/cli/commands/families.js';
-import { run } from '../../src/cli/runner.js';
-import { Terminal } from '../../src/cli/terminal.js';
 import { type Kind, kindOf } from '../../src/contract/kinds.js';
 import { answer, closeServers, scriptedServer } from './support/scripted-server.js';
+import { svcInProcess } from './support/svc-in-process.js';
 
 const { name: _name, summary: _summary, ...domain } = kindOf('domain');
 const GADGET: Kind = {
@@ -26,18 +23,11 @@ async function service() {
   });
 }
 
-/** Runs `svc` in this process, with one more kind than it has. */
-async function svc(url: string, ...args: string[]) {
-  const streams = { stdin: new PassThrough(), stdout: new PassThrough(), stderr: new PassThrough() };
-  const terminal = new Terminal(streams as unknown as ConstructorParameters<typeof Terminal>[0], {});
-  const signal = new AbortController().signal;
+/** `svc` with one more kind than it has. */
+function svc(url: string, ...args: string[]) {
   const families = new Map([...FAMILIES, [GADGET.name, familyOf(GADGET)]]);
   const connection = ['--endpoint', url, '--org', 'acme', '--token', 'secret'];
-  const given = [...args, ...(args.includes('--help') ? [] : connection)];
-  const code = await run(given, { terminal, signal, foreground: (work) => work(), version: '0.0.0', families });
-  streams.stdout.end();
-  streams.stderr.end();
-  return { code, stdout: await text(streams.stdout), stderr: await text(streams.stderr) };
+  return svcInProcess([...args, ...(args.includes('--help') ? [] : connection)], { families });
 }
 
 describe('a kind that svc is given the description of', () => {

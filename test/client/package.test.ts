@@ -1,5 +1,14 @@
 import { execFile } from 'node:child_process';
-import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
+import {
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
 import { promisify } from 'node:util';
@@ -48,6 +57,18 @@ afterAll(async () => {
 it('installs without another package', () => {
   const { packages } = JSON.parse(readFileSync(join(folder, 'package-lock.json'), 'utf8'));
   expect(Object.keys(packages)).toEqual(['', 'node_modules/@control-service/client']);
+});
+
+it('has its own modules alone, in at most 1,200 lines of code', () => {
+  const sources = readdirSync(join(ROOT, 'src/client')).filter((name) => name.endsWith('.ts'));
+  const shipped = readdirSync(join(folder, 'node_modules/@control-service/client/dist'), { recursive: true });
+  const names = sources.flatMap((name) => [name.replace('.ts', '.d.ts'), name.replace('.ts', '.js')]);
+  expect(shipped.map(String).sort()).toEqual([...names, 'LICENSE'].sort());
+  const lines = sources
+    .filter((name) => name !== 'api-types.ts')
+    .flatMap((name) => readFileSync(join(ROOT, 'src/client', name), 'utf8').split('\n'));
+  const code = lines.filter((line) => !/^\s*(\/\/|\/?\*|$)/.test(line));
+  expect(code.length).toBeLessThanOrEqual(1_200);
 });
 
 it('can be required from CommonJS on a new Node', async () => {

@@ -50,6 +50,15 @@ describe('publish', () => {
     });
   });
 
+  it('rejects a value that JSON has no form for, and names its member', async () => {
+    const refused = audit.publish({ resource: { name: 'web', data: { count: 1n } } });
+    await expect(refused).rejects.toMatchObject({
+      name: 'SpoolError',
+      fault: 'invalid',
+      message: expect.stringContaining('/resource/data/count'),
+    });
+  });
+
   it('rejects with what is wrong with the way to the service', async () => {
     const nowhere = connect({ endpoint: 'http://nowhere.invalid' });
     await expect(nowhere.get('x')).rejects.toMatchObject({ name: 'ConnectionError', fault: 'unknown-host' });

@@ -57,6 +57,8 @@ function cycle(): object {
   return Object.assign(object, { itself: object });
 }
 
+const nested = (levels: number): object => Array.from({ length: levels }).reduce<object>((inner) => ({ inner }), {});
+
 const named = (name: string) => ({ resource: { name } });
 const files = (ending: string) => readdirSync(folder).filter((name) => name.endsWith(ending));
 
@@ -202,8 +204,19 @@ it.each([
   ['an event without a resource', () => ({}), '`resource`'],
   ['a resource without a name', () => ({ resource: { type: 'order', name: '' } }), '`resource`'],
   ['an object that becomes nothing', () => ({ toJSON: () => undefined }), 'undefined'],
-  ['a cycle', () => Object.assign(named('a'), { action: { data: cycle() } }), 'circular'],
-  ['a BigInt', () => ({ resource: { name: 'a', data: { count: 1n } } }), 'BigInt'],
+  ['a cycle', () => Object.assign(named('a'), { action: { data: cycle() } }), '/action/data/itself'],
+  ['a BigInt', () => ({ resource: { name: 'a', data: { 'a/b': [0, 1n] } } }), 'BigInt at /resource/data/a~1b/1'],
+  [
+    'a getter that throws',
+    () => ({
+      resource: { name: 'a' },
+      get action() {
+        throw new Error('gone');
+      },
+    }),
+    'gone',
+  ],
+  ['too many levels', () => ({ resource: { name: 'a', data: nested(100_000) } }), 'no JSON object'],
 ])('refuses to record %s', async (_what, event, fault) => {
   const client = connect();
   const error = await client.record(event() as never).catch((thrown) => thrown);

@@ -5,6 +5,9 @@ import type { KafkaEventLogOptions } from '../../src/event-log/kafka/options.js'
 import { deleteTopics, newPrefix, silent } from '../contract/kafka.harness.js';
 import { KafkaProxy } from '../support/kafka-proxy.js';
 
+/** In kafkajs's `ConfigResourceTypes` and `ConfigSource`, which Node cannot import by name. */
+const [TOPIC_RESOURCE, OF_THE_TOPIC] = [2, 1];
+
 /** Topics of one's own, logs on them, and proxies before them: `close` ends them all. */
 export class KafkaWorld {
   readonly prefix = newPrefix();
@@ -49,6 +52,38 @@ export class KafkaWorld {
     const configEntries = Object.entries(settings).map(([name, value]) => ({ name, value }));
     const topics = [{ topic: this.prefix + topic, numPartitions, configEntries }];
     await (await this.admin()).createTopics({ topics, waitForLeaders: true });
+  }
+
+  /** What is sent to the topic meanwhile keeps its own times, as what a mirror writes does. */
+  async keepingTimes(topic: Topic, work: (send: (records: readonly LogRecord[]) => Promise<void>) => Promise<void>) {
+    const admin = await this.admin();
+    const name = this.prefix + topic;
+    const described = await admin.describeConfigs({
+      resources: [{ type: TOPIC_RESOURCE, name }],
+      includeSynonyms: false,
+    });
+    const own = (described.resources[0]?.configEntries ?? []).filter(
+      ({ configSource }) => configSource === OF_THE_TOPIC,
+    );
+    const alter = (time: string) => {
+      const configEntries = own.map(({ configName, configValue }) => ({
+        name: configName,
+        value: configName === 'message.timestamp.type' ? time : configValue,
+      }));
+      return admin.alterConfigs({ validateOnly: false, resources: [{ type: TOPIC_RESOURCE, name, configEntries }] });
+    };
+    await alter('CreateTime');
+    const producer = new Kafka({ brokers: [...this.brokers], logLevel: logLevel.NOTHING }).producer();
+    await producer.connect();
+    await work(async (records) => {
+      const messages = records.map(({ partition, key, headers, value, time }) => ({
+        ...{ partition, key, headers, value: Buffer.from(value) },
+        timestamp: String(time),
+      }));
+      await producer.send({ topic: name, messages });
+    });
+    await producer.disconnect();
+    await alter('LogAppendTime');
   }
 
   /** As an operator might, or a retention that somebody set. */

@@ -20,7 +20,7 @@ import { all } from '../contract/tree-store.contract.js';
 import { type KafkaProxy, PRODUCE } from '../support/kafka-proxy.js';
 import { PATIENCE } from '../support/patience.js';
 import { type Random, randomFor } from '../support/random.js';
-import { allPublished, eventOf, SignedRoots, sealerFor } from '../support/sealing.js';
+import { allPublished, eventOf, leading, SignedRoots, sealerFor } from '../support/sealing.js';
 import { Seed } from '../support/seed.js';
 import { KafkaWorld } from './kafka-support.js';
 import { clusterSuite } from './support.js';
@@ -154,21 +154,6 @@ class World {
     await this.kafka.close();
     await this.stores.destroy();
   }
-}
-
-/** The log, as one sees it who has been given all partitions alone. */
-function leading(log: EventLog): EventLog {
-  const consume: EventLog['consume'] = async (_topic, consumer, signal) => {
-    await consumer.assigned([0]);
-    await new Promise<void>((resolve) => signal.addEventListener('abort', () => resolve(), { once: true }));
-  };
-  return new Proxy(log, {
-    get(target, name) {
-      if (name === 'consume') return consume;
-      const value = Reflect.get(target, name);
-      return typeof value === 'function' ? value.bind(target) : value;
-    },
-  });
 }
 
 /** What every organization ends with. */

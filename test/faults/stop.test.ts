@@ -11,6 +11,8 @@ import { compiledMain, type Exit, removeCompiled, type ServiceProcess, spawnServ
 
 const PATH = '/audit/org/acme/auditctx/app';
 const CLIENTS = 8;
+/** Answers, for all clients to be at work. */
+const ENOUGH = CLIENTS * 5;
 const STOP_MS = 8_000 * PATIENCE;
 /** A stop that waits for nothing, on a slow machine. */
 const IDLE_STOP_MS = 2_500 * PATIENCE;
@@ -30,7 +32,7 @@ describe('SIGTERM under load', () => {
     const url = await service.listening;
     key = (await new Client(url, readFileSync(join(dataDir, 'root.key'), 'utf8').trim()).org('acme')).key;
     const clients = Array.from({ length: CLIENTS }, (_, n) => publishUntilRefused(new Client(url, key), n));
-    await delay(400);
+    while (answers.length <= 2 * ENOUGH) await delay(5);
     const asked = Date.now();
     exit = await service.end('SIGTERM');
     tookMs = Date.now() - asked;
@@ -56,7 +58,7 @@ describe('SIGTERM under load', () => {
   test('answers every request either with an acknowledgement or with 503 not_ready', () => {
     const others = answers.filter(({ status }) => status !== 201 && status !== 202);
 
-    expect(answers.length - others.length).toBeGreaterThan(CLIENTS * 5);
+    expect(answers.length - others.length).toBeGreaterThan(ENOUGH);
     for (const { text } of others) expect(JSON.parse(text)).toMatchObject({ status: 503, code: 'not_ready' });
   });
 

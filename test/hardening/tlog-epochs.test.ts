@@ -170,7 +170,7 @@ describe('a log that was restored', () => {
       const last = await kept.last();
       const origin = 'test.example.com';
       const begun = await beginEpoch(log, {
-        ...{ reason: 'a test', last, origin },
+        ...{ reason: 'a test', last: async () => last, origin },
         publicKey: SIGNER.publicKey,
         now: 0,
       });
@@ -186,7 +186,8 @@ describe('a log that was restored', () => {
     const sealed = sealerFor(log, store);
     await sealing(sealed, () => cuts(sealed, log, 2, 0));
     const last = (await store.published('service'))?.note;
-    await beginEpoch(log, { reason: 'r', last, publicKey: SIGNER.publicKey, origin: 'test.example.com', now: 0 });
+    const begun = { reason: 'r', last: async () => last, publicKey: SIGNER.publicKey };
+    await beginEpoch(log, { ...begun, origin: 'test.example.com', now: 0 });
     const going = sealerFor(log, store);
     await sealing(going, async () => {
       while ((await store.published('service'))?.note === last) await new Promise((resolve) => setTimeout(resolve, 5));

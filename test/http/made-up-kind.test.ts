@@ -1,9 +1,7 @@
 import 'reflect-metadata';
-import { pathToFileURL } from 'node:url';
 import { IsIn } from 'class-validator';
 import { KINDS, type Kind } from '../../src/contract/kinds.js';
 import type { ResourceDocument } from '../../src/model/resource-kind.js';
-import { svc } from '../cli/support/svc.js';
 import type { Resources as ResourcesOf } from '../support/resources.js';
 
 /** A kind that this file alone adds, to the two lists that all else is derived from when it is loaded. */
@@ -52,6 +50,7 @@ RESOURCE_KINDS.push({
 const { schemas } = await import('../../src/http/answers/schemas.js');
 const { Api, newOrg } = await import('../support/api.js');
 const { Resources } = await import('../support/resources.js');
+const { svcInProcess } = await import('../cli/support/svc-in-process.js');
 const { startService } = await import('../support/service.js');
 
 let service: Awaited<ReturnType<typeof startService>>;
@@ -110,11 +109,8 @@ it('is what policies grant permissions on, and no more of it than the quota', as
 });
 
 it('has its verbs in svc', async () => {
-  const contract = pathToFileURL('dist/contract/kinds.js').href;
-  const hook = `const { KINDS } = await import('${contract}'); KINDS.push(${JSON.stringify(GADGET)});`;
-  const NODE_OPTIONS = `--import=data:text/javascript,${encodeURIComponent(hook)}`;
-  const env = { NODE_OPTIONS, SVC_ENDPOINT: service.url, SVC_ORG: org.name, SVC_TOKEN: org.key };
-  const input = '{"colour":"blue"}';
-  expect(await svc(['gadget', 'patch', 'radio', '-f', '-'], { env, input })).toMatchObject({ code: 0 });
-  expect((await svc(['gadget', 'get'], { env })).stdout).toMatch(/radio +blue/);
+  const connection = ['--endpoint', service.url, '--org', org.name, '--token', org.key];
+  const patch = ['gadget', 'patch', 'radio', '-f', '-', ...connection];
+  expect(await svcInProcess(patch, { input: '{"colour":"blue"}' })).toMatchObject({ code: 0, stderr: '' });
+  expect((await svcInProcess(['gadget', 'get', ...connection])).stdout).toMatch(/radio +blue/);
 });

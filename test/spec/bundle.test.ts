@@ -51,9 +51,9 @@ it('bundles the commands, which then need no package either', () => {
   } finally {
     rmSync(place, { recursive: true, force: true });
   }
-  const run = (name: string, ...args: string[]) =>
-    execFileSync(process.execPath, [join(folder, `dist/bin/${name}.js`), ...args], { encoding: 'utf8' });
-  expect(run('svc', 'group', '--help')).toContain('group add-member');
-  expect(run('svc', 'completion', 'bash')).toContain('complete -F');
-  expect(run('control-service', 'restore', '--help')).toContain('--data-dir');
+  const run = (program: string, ...args: string[]) =>
+    execFileSync(process.execPath, [join(folder, 'dist', program), ...args], { encoding: 'utf8' });
+  expect(run('cli/main.js', 'group', '--help')).toContain('group add-member');
+  expect(run('cli/main.js', 'completion', 'bash')).toContain('complete -F');
+  expect(run('bin/control-service.js', 'restore', '--help')).toContain('--data-dir');
 });

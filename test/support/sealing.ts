@@ -56,6 +56,21 @@ export function sealerFor(log: EventLog, store: TreeStore, other: Partial<TermPa
   });
 }
 
+/** The log, as one sees it who has been given all partitions alone. */
+export function leading(log: EventLog): EventLog {
+  const consume: EventLog['consume'] = async (_topic, consumer, signal) => {
+    await consumer.assigned([0]);
+    await new Promise<void>((resolve) => signal.addEventListener('abort', () => resolve(), { once: true }));
+  };
+  return new Proxy(log, {
+    get(target, name) {
+      if (name === 'consume') return consume;
+      const value = Reflect.get(target, name);
+      return typeof value === 'function' ? value.bind(target) : value;
+    },
+  });
+}
+
 /** Runs the sealer until the work is done. */
 export async function sealing<Result>(sealer: Sealer, work: () => Promise<Result>): Promise<Result> {
   const stop = new AbortController();

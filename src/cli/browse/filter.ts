@@ -1,4 +1,4 @@
-import type { Query } from '../../client/pages.js';
+import { type Query } from '../../client/pages.js';
 import { principalLink } from '../args/links.js';
 import { moment } from '../args/moments.js';
 import { UsageError } from '../output/failures.js';

@@ -1,5 +1,5 @@
 import { ClientError } from '../../client/errors.js';
-import type { Query } from '../../client/pages.js';
+import { type Query } from '../../client/pages.js';
 import { matcher, parseFilter } from './filter.js';
 import type { Row } from './row.js';
 import { appended, arrived, firstOf, type Loaded, MOST, prepended, rowsOf, type Window } from './window.js';

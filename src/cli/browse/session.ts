@@ -2,9 +2,10 @@ import { createInterface, emitKeypressEvents, type Key as Keypress } from 'node:
 import { PassThrough } from 'node:stream';
 import type { ApiClient } from '../../client/api-client.js';
 import { ClientError, Interrupted } from '../../client/errors.js';
-import { pagesFrom, positionAfter } from '../../client/follow.js';
-import { nextOf, type Query, readPage } from '../../client/pages.js';
+import { pagesFrom } from '../../client/follow.js';
+import { nextOf, positionAfter, type Query } from '../../client/pages.js';
 import { EXIT, hintsOf } from '../output/failures.js';
+import { readPage } from '../page.js';
 import type { Terminal } from '../terminal.js';
 import { draw, type Look } from './draw.js';
 import { keyOf, pressed } from './keys.js';
@@ -145,8 +146,10 @@ export class Session {
     const me = { run };
     this.#follower = me;
     const tell = (text: string) => this.#apply((state) => waiting(state, run, /waiting/.test(text) ? text : undefined));
+    const { client } = this.#around;
+    const read = (at: string) => readPage(client, at, { retry: 'never' });
     try {
-      for await (const page of pagesFrom(this.#around.client, this.#position, tell)) {
+      for await (const page of pagesFrom(client, this.#position, read, tell)) {
         if (this.#follower !== me) return;
         this.#position = positionAfter(page);
         this.#apply((state) => followed(state, run, page.items.map(rowOf)));

@@ -1,6 +1,6 @@
 import { Option } from 'clipanion';
 import { path } from '../../client/api-client.js';
-import { queryText, readPage } from '../../client/pages.js';
+import { queryText } from '../../client/pages.js';
 import { kindOf } from '../../contract/kinds.js';
 import { linkTo } from '../../contract/links.js';
 import { moment, SINCE } from '../args/moments.js';
@@ -9,6 +9,7 @@ import { openList, printLines, showResource } from '../output/document.js';
 import { eventForms } from '../output/events.js';
 import { UsageError } from '../output/failures.js';
 import { textOf } from '../output/values.js';
+import { readPage } from '../page.js';
 import {
   type CountedBy,
   type Counts,

@@ -1,7 +1,8 @@
 import type { ApiClient } from '../../client/api-client.js';
-import { linksOf, nextOf, type Page, type PageOptions, readPage } from '../../client/pages.js';
+import { nextOf } from '../../client/pages.js';
 import type { Member } from '../../contract/json-text.js';
 import type { ListSink } from '../output/document.js';
+import { linksOf, type PageOptions, type RawPage, readPage } from '../page.js';
 
 interface ListRun extends PageOptions {
   client: ApiClient;
@@ -48,7 +49,7 @@ export async function showPages({
 }
 
 /** Shows one page as the service sent it. */
-export async function showPage(page: Page, sink: ListSink): Promise<void> {
+export async function showPage(page: RawPage, sink: ListSink): Promise<void> {
   await sink.begin(headOf(page));
   await sink.items(page.items);
   await sink.end(tailOf(page));
@@ -57,8 +58,8 @@ export async function showPage(page: Page, sink: ListSink): Promise<void> {
 /** Members of the envelope that are shown after the items. */
 const TAIL = new Set(['query', 'links']);
 
-const headOf = ({ envelope }: Page): Member[] => envelope.filter(({ name }) => !TAIL.has(name));
-const tailOf = ({ envelope }: Page): Member[] => envelope.filter(({ name }) => TAIL.has(name));
+const headOf = ({ envelope }: RawPage): Member[] => envelope.filter(({ name }) => !TAIL.has(name));
+const tailOf = ({ envelope }: RawPage): Member[] => envelope.filter(({ name }) => TAIL.has(name));
 
 const selfLink = ({ name, raw }: Member): Member => ({
   name,

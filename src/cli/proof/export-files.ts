@@ -1,7 +1,7 @@
 import { type FileHandle, rm } from 'node:fs/promises';
 import type { IncomingMessage } from 'node:http';
 import type { ApiClient } from '../../client/api-client.js';
-import type { Query } from '../../client/pages.js';
+import { type Query } from '../../client/pages.js';
 import { giveName, openNew, requireAbsent, writing } from '../output/new-file.js';
 import { proofFile } from './files.js';
 import { provenExport, separated } from './proven-export.js';

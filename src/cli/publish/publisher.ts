@@ -1,5 +1,5 @@
-import { type ApiClient, retryDelay } from '../../client/api-client.js';
-import { bulkPath, publishBulk } from '../../client/bulk.js';
+import { type ApiClient, path, retryDelay } from '../../client/api-client.js';
+import { publishBulk } from '../../client/bulk.js';
 import type { ErrorBody } from '../../client/errors.js';
 import { LIMITS } from '../../contract/limits.js';
 import { bulkLine, type Fault, type Item } from './items.js';
@@ -28,7 +28,7 @@ export class Publisher {
     readonly client: ApiClient,
     { org, context, async }: Target,
   ) {
-    this.#path = bulkPath(org, context, async);
+    this.#path = `${path`/audit/org/${org}/auditctx/${context}/-bulk`}?async=${async}`;
   }
 
   async *publish(items: AsyncIterable<Item | Fault>): AsyncGenerator<Outcome[]> {

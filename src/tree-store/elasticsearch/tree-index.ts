@@ -112,6 +112,24 @@ export class TreeIndex {
     if (this.alias === undefined) throw this.fault('index_not_found_exception');
   }
 
+  /** Gives the index another name, so that the next writer makes a new one. Resolves with that name; undefined if there is none. */
+  async setAside(): Promise<string | undefined> {
+    const { es } = this.options;
+    const { name } = await this.names();
+    const aside = `${name}.replaced.${randomBytes(4).toString('hex')}`;
+    try {
+      // Elasticsearch renames nothing; a clone of what cannot change shares its files.
+      await es.request('PUT', `/${name}/_block/write`);
+      await es.request('POST', `/${name}/_clone/${aside}`);
+      await es.request('DELETE', `/${name}`);
+    } catch (error) {
+      if (isMissing(error)) return undefined;
+      throw unavailable(error);
+    }
+    this.alias = undefined;
+    return aside;
+  }
+
   private fault(type: string): Error {
     if (type !== 'index_not_found_exception')
       return new ControlError('read_model_unavailable', `${AWAY}: Elasticsearch failed with ${type}`);

@@ -191,6 +191,11 @@ export class ElasticsearchTreeStore implements TreeStore {
 
   async close(): Promise<void> {}
 
+  /** Gives all trees another name, under which nobody uses them; resolves with it, or undefined if there are none. */
+  setAside(): Promise<string | undefined> {
+    return this.index.setAside();
+  }
+
   private async bytes(id: string): Promise<Buffer | undefined> {
     const stored = await this.stored<CellDocument>(id);
     return stored && Buffer.from(stored.document.bytes, 'base64');

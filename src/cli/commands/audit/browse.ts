@@ -1,5 +1,5 @@
 import { Option } from 'clipanion';
-import type { Query } from '../../../client/pages.js';
+import { type Query } from '../../../client/pages.js';
 import { ApiCommand, onlyIn, type TimeStyle } from '../../command.js';
 import { UsageError } from '../../output/failures.js';
 import { AuditFilterCommand } from './filters.js';

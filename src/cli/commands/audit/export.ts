@@ -1,10 +1,11 @@
 import { Option } from 'clipanion';
 import type { ApiClient } from '../../../client/api-client.js';
 import { ApiError, ClientError, Interrupted } from '../../../client/errors.js';
-import { nextOf, type Query, readPage } from '../../../client/pages.js';
+import { nextOf, type Query } from '../../../client/pages.js';
 import { ApiCommand, onlyIn } from '../../command.js';
 import { CliError, exitCodeOf, hintsOf, UsageError } from '../../output/failures.js';
 import { oneLine } from '../../output/json-layout.js';
+import { readPage } from '../../page.js';
 import { ExportFile, type ExportTarget, outputTarget } from './export-target.js';
 import { AuditFilterCommand } from './filters.js';
 import { eventsPath } from './paths.js';

@@ -1,5 +1,5 @@
 import { Option } from 'clipanion';
-import type { Query } from '../../../client/pages.js';
+import { type Query } from '../../../client/pages.js';
 import { principalLink } from '../../args/links.js';
 import { moment, SINCE, UNTIL } from '../../args/moments.js';
 import { ApiCommand, type Unavailable, undeclared } from '../../command.js';

@@ -23,7 +23,7 @@ const USUAL_PERIOD = '7d';
 export class AuditStats extends AuditFilterCommand {
   static override paths = [['audit', 'stats']];
   static override usage = ApiCommand.Usage({
-    description: 'count audit events by action, result, subject, resource and more',
+    description: 'count audit events by what they share: action, result, subject, resource',
     details:
       `Counts the last ${USUAL_PERIOD} unless --since or --from says otherwise, and takes the filters of lists. --max is how many values are shown, the ` +
       'most frequent first. On a terminal, blocks show the events over time (UTC). Only events that the key may read are counted.',

@@ -1,7 +1,6 @@
 import { Option } from 'clipanion';
 import type { ApiClient } from '../../../client/api-client.js';
-import { positionAfter } from '../../../client/follow.js';
-import { readPage } from '../../../client/pages.js';
+import { positionAfter } from '../../../client/pages.js';
 import { LIMITS } from '../../../contract/limits.js';
 import { tailCount } from '../../args/moments.js';
 import { ApiCommand, eventOutput, type TimeStyle } from '../../command.js';
@@ -9,6 +8,7 @@ import type { ListSink } from '../../output/document.js';
 import { eventForms } from '../../output/events.js';
 import { UsageError } from '../../output/failures.js';
 import { openEvents } from '../../output/formats/lines.js';
+import { readPage } from '../../page.js';
 import { follow } from '../follow.js';
 import { showPage } from '../pages.js';
 import { AuditFilterCommand } from './filters.js';

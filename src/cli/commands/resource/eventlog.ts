@@ -1,7 +1,7 @@
 import { Option } from 'clipanion';
 import { type ApiClient, path } from '../../../client/api-client.js';
 import { ApiError } from '../../../client/errors.js';
-import { PAGE_SIZE, type Page, type Query, queryText, readPage } from '../../../client/pages.js';
+import { PAGE_SIZE, type Query, queryText } from '../../../client/pages.js';
 import { member } from '../../../contract/json-text.js';
 import type { Kind } from '../../../contract/kinds.js';
 import { LIMITS } from '../../../contract/limits.js';
@@ -11,6 +11,7 @@ import { ApiCommand, type TimeStyle, undeclared } from '../../command.js';
 import { openList, openStream } from '../../output/document.js';
 import { eventlogForms } from '../../output/events.js';
 import { CliError, EXIT, UsageError } from '../../output/failures.js';
+import { type RawPage, readPage } from '../../page.js';
 import { follow } from '../follow.js';
 import { showPages } from '../pages.js';
 import { ResourceCommand, type Verb } from './command.js';
@@ -33,7 +34,7 @@ interface FollowedLog {
   /** The last events until now, oldest first. */
   readonly first: readonly string[];
   /** The page of the order received after which to go on. */
-  readonly from: Page;
+  readonly from: RawPage;
   /** Whether an event after it is in the log and not among the first; asked once for each event, in order. */
   readonly wanted: (raw: string) => boolean;
 }
@@ -59,10 +60,10 @@ async function openFollowed(
   return { first: first.toReversed(), from, wanted };
 }
 
-const readLog = (client: ApiClient, logged: LogOf, query: Query): Promise<Page> =>
+const readLog = (client: ApiClient, logged: LogOf, query: Query): Promise<RawPage> =>
   readPage(client, logPath(logged, query), { on: 'api' });
 
-async function endOfChanges(client: ApiClient, org: string, fromEvent: string | undefined): Promise<Page> {
+async function endOfChanges(client: ApiClient, org: string, fromEvent: string | undefined): Promise<RawPage> {
   try {
     // A list leaves out what the key may not read, and does not say so: the context's own page does.
     await client.call({ method: 'GET', path: path`/audit/org/${org}/auditctx/${CONTEXT}`, on: 'audit', retry: 'safe' });
@@ -102,7 +103,7 @@ async function ownEvents(client: ApiClient, logged: LogOf): Promise<(event: Cont
   };
 }
 
-function idOf({ envelope }: Page): string {
+function idOf({ envelope }: RawPage): string {
   const query = envelope.find(({ name }) => name === 'query')?.raw ?? '{}';
   const id: unknown = JSON.parse(member(query, 'resourceId') ?? 'null');
   if (typeof id !== 'string') throw new CliError('the service did not say whose log it is: the log cannot be followed');
@@ -110,7 +111,7 @@ function idOf({ envelope }: Page): string {
 }
 
 /** The name of key events: the link of their principal. Undefined if there will be none. */
-async function keyNameOf(client: ApiClient, logged: LogOf, newest: Page): Promise<string | undefined> {
+async function keyNameOf(client: ApiClient, logged: LogOf, newest: RawPage): Promise<string | undefined> {
   const { org, kind, ref } = logged;
   if (!kind.operations.includes('keys')) return undefined;
   const deletion = await readLog(client, logged, { actionType: 'delete', pageSize: '1' });
