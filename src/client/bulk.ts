@@ -2,10 +2,17 @@ import type { ApiClient, Retry } from './api-client.js';
 import { ApiError, ClientError, type ErrorBody } from './errors.js';
 
 /** What became of one item: the identifier of its event, or why there is none. */
-export type BulkOutcome = { readonly status: number; readonly id: string } | { readonly error: ErrorBody };
+export type BulkOutcome =
+  | { readonly status: number; readonly id: string; readonly repeated?: true }
+  | { readonly error: ErrorBody };
 
 interface BulkResult {
-  readonly items?: readonly { readonly status: number; readonly id?: string; readonly error?: ErrorBody }[];
+  readonly items?: readonly {
+    readonly status: number;
+    readonly id?: string;
+    readonly repeated?: true;
+    readonly error?: ErrorBody;
+  }[];
 }
 
 /**
@@ -42,5 +49,7 @@ function readOutcomes(text: string, count: number): BulkOutcome[] {
   if (!Array.isArray(items) || items.length !== count) {
     throw new ClientError('the answer of the service does not fit the request: its number of results differs');
   }
-  return items.map(({ id, status, error }) => (error ? { error: { ...error, status } } : { status, id: String(id) }));
+  return items.map(({ id, status, repeated, error }) =>
+    error ? { error: { ...error, status } } : { status, id: String(id), ...(repeated && { repeated }) },
+  );
 }

@@ -47,7 +47,7 @@ describe('svc audit', () => {
     writeFileSync(file, `${lines.join('\n')}\n`);
     const first = await audit(['publish', '-f', file, '-o', 'names']);
     const again = await audit(['publish', '-f', file, '-o', 'names']);
-    expect([first.code, first.stderr]).toEqual([0, 'published 1100, failed 0\n']);
+    expect([first.code, first.stderr]).toEqual([0, 'published 1100 (1100 new, 0 recorded before), failed 0\n']);
     expect(new Set(first.stdout.trim().split('\n')).size).toBe(1100);
     expect(again.stdout).toBe(first.stdout);
     expect((await names('--resource-name', 'twice', '--max', '0')).sort()).toEqual(

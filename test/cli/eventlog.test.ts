@@ -254,6 +254,7 @@ describe('--diff', () => {
     const [, , ...shown] = screen.trimEnd().split('\n');
     expect(shown).toEqual([
       ...lines.map((line) => (line.includes('-') ? `\u001b[31m${line}\u001b[39m` : `\u001b[32m${line}\u001b[39m`)),
+      '1 shown, more exist (--max 0 for all)',
       'code 0',
     ]);
     const plain = await svcOnTerminal('group eventlog crew --diff', { ...env, NO_COLOR: '1' });

@@ -113,6 +113,40 @@ test('svc user activity shows counts and the last events of a user, also of one 
   });
 });
 
+describe('what a list leaves out', () => {
+  it('is said on standard error, and not with --quiet', async () => {
+    await org.bulk(['a', 'b', 'c'].map((name) => event(name, 'edit')));
+    const list = ['audit', 'list', '--context', 'app'];
+    expect((await run(...list, '--max', '2')).stderr).toBe('2 shown, more exist (--max 0 for all)\n');
+    expect((await run(...list, '--page', '1', '--page-size', '2')).stderr).toBe(
+      '2 shown, more exist (--page 2 for the next)\n',
+    );
+    expect((await run(...list, '--max', '3')).stderr).toBe('');
+    expect((await run(...list, '--max', '2', '--quiet')).stderr).toBe('');
+    expect((await run('group', 'get', '--max', '1')).stderr).toBe('1 shown, more exist (--max 0 for all)\n');
+  });
+
+  it('is all of it, and of a value that no event has, what values there are', async () => {
+    await org.bulk([event('a', 'edit'), event('b', 'view'), event('c', 'edit')]);
+    const filters = ['--context', 'app', '--resource-name', 'a'];
+    expect((await run('audit', 'list', ...filters, '--action-type', 'edti')).stderr).toMatch(
+      /^No events match\nno event has --action-type edti; there are .*edit.*view\n$/,
+    );
+    expect((await run('audit', 'list', ...filters, '--action-type', 'view')).stderr).toBe('No events match\n');
+    expect((await run('audit', 'list', '--context', 'ap\u001b[2Jp')).stderr).not.toContain('\u001b');
+    expect((await run('invitation', 'get')).stderr).toBe('No invitations\n');
+  });
+});
+
+test('a publish says what was new', async () => {
+  const file = join(temporaryFolder(), 'events.ndjson');
+  writeFileSync(file, ['a', 'b'].map((name) => `${JSON.stringify(event(name, 'edit'))}\n`).join(''));
+  const publish = ['audit', 'publish', '--context', 'app', '-f', file];
+  expect((await run(...publish)).stderr).toBe('published 2 (2 new, 0 recorded before), failed 0\n');
+  expect((await run(...publish)).stderr).toBe('published 2 (0 new, 2 recorded before), failed 0\n');
+  expect((await run(...publish, '--async')).stderr).toBe('published 2, failed 0\n');
+});
+
 describe('the formats of other systems', () => {
   it('are for lists and tails of events alone', async () => {
     await org.publish(event('=1+1', 'edit'));

@@ -35,7 +35,7 @@ describe('svc audit publish', () => {
       env,
       input: `{"source":"s","event":${event}}\n`,
     });
-    expect([code, stderr]).toEqual([0, 'published 1, failed 0\n']);
+    expect([code, stderr]).toEqual([0, 'published 1 (1 new, 0 recorded before), failed 0\n']);
     expect(stdout).toBe('default  1  0  id-0  id-0\n');
     const [request] = server?.seen ?? [];
     expect(request?.url).toBe('/audit/org/acme/auditctx/default/-bulk?async=false');
@@ -65,7 +65,7 @@ describe('svc audit publish', () => {
       return acceptBulk(request, response);
     });
     const { code, stderr } = await svc(['audit', 'publish', '-f', '-'], { env, input: lines(3) });
-    expect([code, stderr, server?.seen.length]).toEqual([0, 'published 3, failed 0\n', 4]);
+    expect([code, stderr, server?.seen.length]).toEqual([0, 'published 3 (3 new, 0 recorded before), failed 0\n', 4]);
     expect(new Set(server?.seen.map(({ body }) => body)).size).toBe(1);
   });
 
@@ -76,7 +76,7 @@ describe('svc audit publish', () => {
     const { code, stderr } = await svc(['audit', 'publish', '-f', '-'], { env, input: lines(3) });
     expect([code, stderr, server?.seen.length]).toEqual([
       1,
-      'published 0, failed 0\nerror: busy (log_unavailable, request r)\n',
+      'published 0 (0 new, 0 recorded before), failed 0\nerror: busy (log_unavailable, request r)\n',
       6,
     ]);
   });
@@ -111,7 +111,9 @@ describe('svc audit publish', () => {
       input: lines(5),
     });
     expect([code, stdout.trim().split('\n').length]).toEqual([1, 4]);
-    expect(stderr).toBe('error: line 3: what is this (malformed_json)\npublished 4, failed 1\n');
+    expect(stderr).toBe(
+      'error: line 3: what is this (malformed_json)\npublished 4 (4 new, 0 recorded before), failed 1\n',
+    );
   });
 
   it.each([
@@ -150,7 +152,7 @@ describe('svc audit publish', () => {
     });
     expect(stderr).toContain('error: line 2: not JSON');
     expect(stderr).toContain('error: line 3: not a JSON object');
-    expect(stderr).toContain('published 2, failed 2\n');
+    expect(stderr).toContain('published 2 (2 new, 0 recorded before), failed 2\n');
     expect(stderr).not.toContain('\u001b');
   });
 
@@ -204,7 +206,11 @@ describe('svc audit publish', () => {
     const file = join(temporaryFolder(), 'events.ndjson');
     writeFileSync(file, lines(20_000));
     const { code, stderr } = await svc(['audit', 'publish', '-f', file, '-o', 'json'], { env, closeAfter: 1 });
-    expect([code, stderr, server?.seen.length]).toEqual([0, 'published 20000, failed 0\n', 40]);
+    expect([code, stderr, server?.seen.length]).toEqual([
+      0,
+      'published 20000 (20000 new, 0 recorded before), failed 0\n',
+      40,
+    ]);
   });
 
   it('says where it stopped when interrupted', async () => {
@@ -221,6 +227,9 @@ describe('svc audit publish', () => {
     while ((server?.seen.length ?? 0) < 2) await new Promise((later) => setTimeout(later, 20));
     child.kill('SIGINT');
     const code = await new Promise((closed) => child.on('close', closed));
-    expect([code, stderr]).toEqual([130, 'published 500, failed 0\n']);
+    expect([code, stderr]).toEqual([
+      130,
+      'published 500 (500 new, 0 recorded before), failed 0\nto go on, run it again: what is recorded is not recorded twice\n',
+    ]);
   });
 });

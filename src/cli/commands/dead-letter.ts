@@ -44,7 +44,8 @@ class DeadLetterList extends ApiCommand {
       ),
       limit,
       withoutNext: true,
-      stopped: () => terminal.outputClosed,
+      terminal,
+      nothing: 'No dead letters',
     });
   }
 

@@ -30,14 +30,3 @@ export function reportOf(terminal: Terminal, what: string, verified: Verified): 
   ];
   return `${lines.join('\n')}\n`;
 }
-
-/** A line of progress. `share`: how much is done, if that is known. */
-export function progressBar(share: number | undefined, events: number, ms: number): string {
-  const rate = ms > 0 ? Math.round((events * 1000) / ms) : 0;
-  const count = `${events} events, ${rate} a second`;
-  if (share === undefined) return count;
-  const done = Math.min(1, share);
-  return `[${'#'.repeat(Math.round(done * BAR)).padEnd(BAR, '.')}] ${Math.floor(done * 100)} %  ${count}`;
-}
-
-const BAR = 30;

@@ -8,13 +8,14 @@ import { parseTlogProof } from '../../tlog/tlog-proof.js';
 import { verifyEvent } from '../../tlog/verify-event.js';
 import { type VerifiedExport, verifyExport } from '../../tlog/verify-export.js';
 import { UsageError } from '../output/failures.js';
+import { progressBar } from '../output/progress-bar.js';
 import type { Terminal } from '../terminal.js';
 import { noteIn, proofFile, readFileText, reading } from './files.js';
 import { notVerified } from './observed.js';
 import { pinnedLog } from './pinned-log.js';
 import { type Pin, Pins, pinFolder, untilPinned } from './pins.js';
 import { bothParts, provenExport, separated } from './proven-export.js';
-import { progressBar, reportOf } from './report.js';
+import { reportOf } from './report.js';
 import { demandsOn, type Given, olderThan, pinVerified } from './trust.js';
 
 interface Surroundings {

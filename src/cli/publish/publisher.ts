@@ -9,7 +9,9 @@ const MOST_ITEMS = LIMITS.bulkEvents / 2;
 const MOST_BYTES = LIMITS.bulkBytes / 2;
 const ATTEMPTS = 6;
 
-export type Outcome = { line: number; id: string; status: number } | { line: number; error: ErrorBody };
+export type Outcome =
+  | { line: number; id: string; status: number; repeated?: true }
+  | { line: number; error: ErrorBody };
 
 export interface Target {
   org: string;

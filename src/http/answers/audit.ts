@@ -162,7 +162,17 @@ function publicationSchemas(): Record<string, Record<string, unknown>> {
       ['idempotencyKey'],
     ),
     BulkItem: { oneOf: ['AuditEventDto', 'KeyedEvent'].map(ref) },
-    RecordedItem: object({ index, id, status: status({ type: 'integer', enum: [201, 202] }), message }),
+    RecordedItem: object(
+      {
+        ...{ index, id, status: status({ type: 'integer', enum: [201, 202] }), message },
+        repeated: {
+          description:
+            'The event was recorded before, with the same key. Absent with `async=true`: that is not known yet.',
+          const: true,
+        },
+      },
+      ['repeated'],
+    ),
     RefusedItem: object({
       index,
       status: status({ type: 'integer', minimum: 400 }),

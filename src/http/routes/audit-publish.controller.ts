@@ -246,7 +246,10 @@ function* bulkAnswer(
 }
 
 function bulkResult(index: number, outcome: Published, mode: 'sync' | 'async', requestId: string) {
-  if (!('error' in outcome)) return { index, id: outcome.id, ...answerOf(outcome, mode) };
+  if (!('error' in outcome)) {
+    const repeated = 'isRepetition' in outcome && { repeated: true };
+    return { index, id: outcome.id, ...answerOf(outcome, mode), ...repeated };
+  }
   const error = errorBody(outcome.error, requestId);
   return { index, status: error.status, error };
 }

@@ -10,6 +10,7 @@ import { openEvents } from '../../output/formats/lines.js';
 import { showPages } from '../pages.js';
 import { AuditFilterCommand } from './filters.js';
 import { eventsPath } from './paths.js';
+import { tellValues } from './values-there.js';
 
 export class AuditGet extends ApiCommand {
   static override paths = [['audit', 'get']];
@@ -82,7 +83,17 @@ export class AuditList extends AuditFilterCommand {
     const sink = await openEvents(this.terminal, this.format, eventForms(this.terminal, this.timeStyle));
     const limit = page ? Number(page.pageSize) : this.limit;
     const start = eventsPath(org, this.resource, { ...filters, order: this.order, ...page }, limit);
-    await showPages({ client, sink, start, limit, stopped: () => this.terminal.outputClosed });
+    const more = page ? `--page ${Number(page.page) + 1} for the next` : '--max 0 for all';
+    const shown = await showPages({
+      client,
+      sink,
+      start,
+      limit,
+      terminal: this.terminal,
+      nothing: 'No events match',
+      more,
+    });
+    if (shown === 0) await tellValues(this.terminal, client, org, { ...filters, ...this.resource });
   }
 
   /** The one page that was asked for, or nothing: then `next` links are followed up to --max. */

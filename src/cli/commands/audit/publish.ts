@@ -1,9 +1,10 @@
 import { randomUUID } from 'node:crypto';
-import { createReadStream } from 'node:fs';
+import { createReadStream, type ReadStream, statSync } from 'node:fs';
 import { Option } from 'clipanion';
 import { ApiCommand, undeclared } from '../../command.js';
 import { openList } from '../../output/document.js';
 import { CliError, describeItem, EXIT, UsageError } from '../../output/failures.js';
+import { progressBar } from '../../output/progress-bar.js';
 import { TablePrinter } from '../../output/table.js';
 import { type Fault, type Item, readItems } from '../../publish/items.js';
 import { readPieces } from '../../publish/pieces.js';
@@ -11,6 +12,8 @@ import { type Outcome, Publisher } from '../../publish/publisher.js';
 
 interface Tally {
   succeeded: number;
+  /** Of those, how many were recorded before. */
+  repeated: number;
   failed: number;
   firstId: string | undefined;
   lastId: string | undefined;
@@ -45,6 +48,8 @@ export class AuditPublish extends ApiCommand {
   eventTime = Option.String('--event-time', { description: 'one event: when it happened, ISO 8601; default now' });
   idempotencyKey = Option.String('--idempotency-key', { description: 'one event: idempotency key' });
   protected override readonly unavailable = undeclared('audit events');
+  /** Of the file, if one is read. */
+  #bytes: ReadStream | undefined;
 
   protected async run(): Promise<number> {
     const items = await this.#items();
@@ -52,20 +57,25 @@ export class AuditPublish extends ApiCommand {
     const client = await this.authorized();
     const { format, terminal } = this;
     const publisher = new Publisher(client, { org, context: this.contextName, async: this.async });
-    const tally: Tally = { succeeded: 0, failed: 0, firstId: undefined, lastId: undefined };
+    const tally: Tally = { succeeded: 0, repeated: 0, failed: 0, firstId: undefined, lastId: undefined };
     const list = openList(terminal, format, {
       rows: async () => {},
       name: (raw) => (JSON.parse(raw) as { id?: string }).id,
     });
     await list.begin([{ name: 'kind', raw: '"publishresult"' }]);
+    const begun = performance.now();
     try {
       for await (const outcomes of publisher.publish(items)) {
         await list.items(outcomes.map((outcome) => JSON.stringify(outcome)));
         this.#count(outcomes, tally);
-        terminal.progress(`published ${tally.succeeded}, failed ${tally.failed}`);
+        terminal.progress(progressBar(this.#share(), tally.succeeded + tally.failed, performance.now() - begun));
       }
     } finally {
-      terminal.note(`published ${tally.succeeded}, failed ${tally.failed}`);
+      const { succeeded, repeated, failed } = tally;
+      const news = this.async ? '' : ` (${succeeded - repeated} new, ${repeated} recorded before)`;
+      terminal.note(`published ${succeeded}${news}, failed ${failed}`);
+      if (this.signal.aborted && this.#bytes)
+        terminal.note('to go on, run it again: what is recorded is not recorded twice');
     }
     await list.end((['succeeded', 'failed'] as const).map((name) => ({ name, raw: String(tally[name]) })));
     if (format === 'text') await this.#summary(tally);
@@ -79,6 +89,7 @@ export class AuditPublish extends ApiCommand {
         this.terminal.error(`line ${outcome.line}: ${describeItem(outcome.error)}`);
       } else {
         tally.succeeded++;
+        if (outcome.repeated) tally.repeated++;
         tally.firstId ??= outcome.id;
         tally.lastId = outcome.id;
       }
@@ -104,7 +115,16 @@ export class AuditPublish extends ApiCommand {
     }
     if (event || this.idempotencyKey !== undefined)
       throw new UsageError('--file and options of one event exclude each other');
-    return readItems(readPieces(this.file === '-' ? this.terminal.input : readFile(this.file)));
+    if (this.file === '-') return readItems(readPieces(this.terminal.input));
+    this.#bytes = createReadStream(this.file);
+    return readItems(readPieces(bytesOf(this.#bytes, this.file)));
+  }
+
+  /** How much of the file was read; undefined for what has no size. */
+  #share(): number | undefined {
+    const { file } = this;
+    const size = file === undefined || file === '-' ? 0 : statSync(file, { throwIfNoEntry: false })?.size;
+    return size && this.#bytes ? this.#bytes.bytesRead / size : undefined;
   }
 
   #eventOfOptions(): object | undefined {
@@ -126,9 +146,9 @@ async function* oneItem(item: Item): AsyncGenerator<Item> {
 }
 
 /** The file's bytes; the error for a file that cannot be read names it. */
-async function* readFile(file: string): AsyncGenerator<Buffer> {
+async function* bytesOf(stream: ReadStream, file: string): AsyncGenerator<Buffer> {
   try {
-    yield* createReadStream(file);
+    yield* stream;
   } catch (error) {
     throw new CliError(`cannot read ${file}: ${(error as Error).message}`, EXIT.failure, [], { cause: error });
   }

@@ -48,7 +48,8 @@ export abstract class ResourceCommand extends ApiCommand {
       query: query && JSON.stringify(query),
       sink: await this.#openList(),
       limit: this.limit,
-      stopped: () => this.terminal.outputClosed,
+      terminal: this.terminal,
+      nothing: `No ${this.kind.plural}${query === undefined ? '' : ' match'}`,
     });
   }
 

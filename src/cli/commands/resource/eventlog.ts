@@ -200,7 +200,7 @@ abstract class EventlogCommand extends ResourceCommand {
     const { terminal, format, limit } = this;
     const start = logPath(log, { pageSize: String(Math.min(limit, PAGE_SIZE)), ...query });
     const sink = openList(terminal, format, this.#forms);
-    await showPages({ client, sink, start, on: 'api', limit, stopped: () => terminal.outputClosed });
+    await showPages({ client, sink, start, on: 'api', limit, terminal, nothing: 'No events match' });
   }
 
   async #follow(
