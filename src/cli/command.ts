@@ -3,8 +3,9 @@ import type { ApiClient } from '../client/api-client.js';
 import { ApiError, ClientError, Interrupted } from '../client/errors.js';
 import { choice } from './args/choice.js';
 import { timeSpan } from './args/moments.js';
-import { CliError, EXIT, exitCodeOf, hintsOf, UsageError } from './output/failures.js';
+import { CliError, EXIT, exitCodeOf, hintsOf, LOG_IN, UsageError } from './output/failures.js';
 import type { Settings } from './profile/settings.js';
+import type { ProfileStore } from './profile/store.js';
 import type { Terminal } from './terminal.js';
 
 const FORMATS = ['text', 'json', 'yaml', 'json-slim', 'yaml-slim', 'tf', 'crd', 'names'] as const;
@@ -145,10 +146,16 @@ export abstract class ApiCommand extends SvcCommand {
     ]);
     const { env } = this.context;
     const warn = (message: string) => this.terminal.warn(message);
-    const find = async (name: string | undefined) => (await ProfileStore.open(env, warn)).find(name);
+    const store = await ProfileStore.open(env, warn);
+    const find = (name: string | undefined) => this.findProfile(store, name);
     this.#settings = await resolveSettings(this, env, find);
     this.terminal.masker.add(this.#settings.token);
     return this.#settings;
+  }
+
+  /** The profile of that name, or the default one. */
+  protected findProfile(store: ProfileStore, name: string | undefined): ReturnType<ProfileStore['find']> {
+    return store.find(name);
   }
 
   /** Ends the calls of the client. */
@@ -175,8 +182,9 @@ export abstract class ApiCommand extends SvcCommand {
   /** The client. Throws if there is no key to send. */
   protected async authorized(): Promise<ApiClient> {
     if ((await this.settings()).token) return this.client();
-    throw new CliError('no token', EXIT.denied, [
-      'store a key with `svc login`, or give one with --token or SVC_TOKEN',
+    const { profile } = await this.settings();
+    throw new CliError(profile === undefined ? 'not logged in' : `profile ${profile} holds no key`, EXIT.denied, [
+      LOG_IN,
     ]);
   }
 

@@ -140,6 +140,16 @@ export class Terminal {
     this.#streams.stderr.write(`${this.paint('yellow', 'warning:', 'stderr')} ${text}\n`);
   }
 
+  /**
+   * Shows a key that the service never shows again. What standard output has no place for goes to standard error, unmasked and
+   * also with `--quiet`: a key that nobody saw is lost.
+   */
+  async showOnce(key: string, onOutput: 'as a line' | 'already' | 'not'): Promise<void> {
+    if (onOutput === 'as a line') await this.out(`key: ${escapeLine(key)}\n`);
+    this.warn('the key is shown only once: store it now, for example with `svc login`');
+    if (onOutput === 'not') this.#streams.stderr.write(`key: ${escapeLine(key)}\n`);
+  }
+
   /** `error: ...` on standard error, and what to do about it. */
   error(message: string, hints: readonly string[] = []): void {
     this.clearProgress();

@@ -35,7 +35,8 @@ const OTHERS: Readonly<Record<string, readonly [summary: string, load: Loads | F
     'list and replay the records that could not be indexed',
     async () => (await import('./dead-letter.js')).COMMANDS,
   ],
-  login: ['store a key in a profile', async () => (await import('./login.js')).COMMANDS],
+  login: ['check a key and store it in a profile', async () => (await import('./login.js')).COMMANDS],
+  logout: ['remove the key from a profile', async () => (await import('./logout.js')).COMMANDS],
   org: ['create and read organizations', async () => (await import('./org.js')).COMMANDS],
   profile: ['manage profiles: who you are and where calls go', async () => (await import('./profile.js')).COMMANDS],
   rebuild: [
@@ -46,6 +47,7 @@ const OTHERS: Readonly<Record<string, readonly [summary: string, load: Loads | F
     'compare the read model with the log, and repair it',
     async () => [(await import('./maintenance.js')).Reconcile],
   ],
+  status: ['show the service: address, version, readiness, lag', async () => (await import('./status.js')).COMMANDS],
   tlog: ['show and check the sealed history of the service', async () => (await import('./tlog.js')).COMMANDS],
   whoami: ['show whom the key belongs to, and what it may do', async () => (await import('./whoami.js')).COMMANDS],
 };

@@ -1,10 +1,9 @@
 import { Option } from 'clipanion';
 import { kindOf } from '../../contract/kinds.js';
 import { ApiCommand, undeclared } from '../command.js';
-import { printLines } from '../output/document.js';
+import { showKeyOnce } from '../output/document.js';
 import { UsageError } from '../output/failures.js';
 import { showResourceAs } from '../output/resources.js';
-import { textOf } from '../output/values.js';
 import { resourceCalls } from './resource/calls.js';
 import { DeleteCommand } from './resource/change.js';
 import { get } from './resource/read.js';
@@ -43,8 +42,7 @@ export class Accept extends ApiCommand {
     const answer = await calls.act('-accept', { code, name: this.name }, id);
     await showResourceAs(terminal, format, { kind: kindOf('user'), style: timeStyle }, answer);
     const { key } = JSON.parse(answer) as { key?: unknown };
-    if (format === 'text' && key !== undefined) await printLines(terminal, [`key: ${textOf(key)}`]);
-    terminal.note('the key is shown only once: store it now, for example with `svc login`');
+    await showKeyOnce(terminal, format, key);
   }
 
   async #invitation(): Promise<{ org: string; id: string }> {

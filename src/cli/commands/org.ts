@@ -3,7 +3,7 @@ import { Option } from 'clipanion';
 import { path } from '../../client/api-client.js';
 import { parseTags } from '../args/assignments.js';
 import { ApiCommand, undeclared } from '../command.js';
-import { isDocument, printLines, showAnswer, showResource } from '../output/document.js';
+import { isDocument, printLines, showAnswer, showKeyOnce, showResource } from '../output/document.js';
 import type { Column } from '../output/table.js';
 import { type Shown, tagsText, textOf, timeText } from '../output/values.js';
 
@@ -20,7 +20,7 @@ abstract class OrgCommand extends ApiCommand {
       { header: 'TAGS', value: ({ tags }) => tagsText(tags), shrinks: true },
     ];
     await showAnswer(terminal, format, answer, { items: [org], columns, name: ({ name }) => textOf(name) });
-    if (format === 'text' && org.key !== undefined) await printLines(terminal, [`key: ${textOf(org.key)}`]);
+    await showKeyOnce(terminal, format, org.key);
   }
 
   /** Sends a POST that is done once, however often it is sent. */
@@ -34,10 +34,6 @@ abstract class OrgCommand extends ApiCommand {
       idempotencyKey: randomUUID(),
       retry: 'safe',
     });
-  }
-
-  protected noteKey(): void {
-    this.terminal.note('the key is shown only once: store it now, for example with `svc login`');
   }
 }
 
@@ -63,7 +59,6 @@ class OrgCreate extends OrgCommand {
       ...(this.tags && { tags: parseTags(this.tags) }),
     };
     await this.show(await this.post('/org', body));
-    this.noteKey();
   }
 }
 
@@ -101,7 +96,7 @@ class OrgRecover extends OrgCommand {
     const answer = await this.post(path`/org/${await this.requireOrg(this.ref)}/-recover`);
     if (isDocument(format)) await showResource(terminal, format, answer);
     else await printLines(terminal, [textOf((JSON.parse(answer) as Shown).key)]);
-    this.noteKey();
+    await terminal.showOnce('', 'already');
   }
 }
 

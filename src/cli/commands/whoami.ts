@@ -4,7 +4,7 @@ import { textOf, timeText } from '../output/values.js';
 
 type Held = 'all' | { readonly total?: unknown };
 
-interface WhoAmIAnswer {
+export interface WhoAmIAnswer {
   readonly principal?: { readonly kind?: unknown; readonly name?: unknown; readonly email?: unknown };
   readonly org?: unknown;
   readonly key?: { readonly [member: string]: unknown };

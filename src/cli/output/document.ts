@@ -79,6 +79,12 @@ export async function showAnswer<Item>(
   await printLines(terminal, items.map(name));
 }
 
+/** A key that was just issued, in each format; documents hold it already. */
+export function showKeyOnce(terminal: Terminal, format: Format, key: unknown): Promise<void> {
+  const place = isDocument(format) ? 'already' : format === 'text' ? 'as a line' : 'not';
+  return key === undefined ? Promise.resolve() : terminal.showOnce(String(key), place);
+}
+
 /** Prints texts a line each; control characters are escaped. */
 export const printLines = (terminal: Terminal, lines: readonly string[]): Promise<void> =>
   terminal.out(lines.map((line) => `${escapeLine(line)}\n`).join(''));

@@ -35,7 +35,7 @@ export class UsageError extends CliError {
   }
 }
 
-const LOG_IN = 'store a key with `svc login`, or give one with --token or SVC_TOKEN';
+export const LOG_IN = 'log in with `svc login`, or give a key with --token or SVC_TOKEN';
 const CHECK = 'check --endpoint, SVC_ENDPOINT and the profile';
 
 const CONNECTION_HINTS: Readonly<Record<ConnectionFault, string>> = {

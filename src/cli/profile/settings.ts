@@ -3,7 +3,7 @@ import type { Profile } from './store.js';
 
 const DEFAULT_ENDPOINT = 'http://127.0.0.1:8080';
 
-/** The options of one call; an empty text counts as not given. */
+/** The options of one call. */
 export interface RequestFlags {
   profile?: string | undefined;
   org?: string | undefined;
@@ -38,6 +38,8 @@ export async function resolveSettings(
   find: FindProfile,
 ): Promise<Settings> {
   const { SVC_ORG, SVC_TOKEN, SVC_ENDPOINT, SVC_AUDIT_ENDPOINT } = env;
+  refuseEmpty({ '--profile': profile, '--org': org, '--token': token, '--endpoint': endpoint });
+  refuseEmpty({ SVC_PROFILE: env.SVC_PROFILE, SVC_ORG, SVC_TOKEN, SVC_ENDPOINT, SVC_AUDIT_ENDPOINT });
   const levels: Level[] = [
     { from: 'the command line', org, token, endpoint },
     {
@@ -48,7 +50,7 @@ export async function resolveSettings(
       auditEndpoint: SVC_AUDIT_ENDPOINT,
     },
   ];
-  const named = profile || env.SVC_PROFILE || undefined;
+  const named = profile ?? env.SVC_PROFILE;
   const isComplete = (['org', 'token', 'endpoint'] as const).every((key) => levels.some((level) => level[key]));
   const found = named !== undefined || !isComplete ? await find(named) : undefined;
   if (found) levels.push({ ...found.profile, from: `profile ${found.name}` });
@@ -65,6 +67,15 @@ export async function resolveSettings(
     endpoint: first((level) => level.endpoint, checkEndpoint) ?? DEFAULT_ENDPOINT,
     auditEndpoint: first((level) => level.auditEndpoint || level.endpoint, checkEndpoint) ?? DEFAULT_ENDPOINT,
   };
+}
+
+/** An empty text is a variable of a script that was not set: to go on as somebody else would be a surprise. */
+function refuseEmpty(given: Readonly<Record<string, string | undefined>>): void {
+  const name = Object.keys(given).find((one) => given[one] === '');
+  if (name === undefined) return;
+  throw new UsageError(`${name} is empty`, [
+    name.startsWith('-') ? 'give a value, or leave it out' : `set it, or \`unset ${name}\``,
+  ]);
 }
 
 /** An address without its trailing slash; it may have a path, as behind a gateway. */

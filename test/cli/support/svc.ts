@@ -17,6 +17,7 @@ export interface Result {
 }
 
 export interface RunOptions {
+  /** One that is empty is not set. */
   env?: Record<string, string>;
   input?: string | Buffer;
   /** Close our end of its standard output after this many bytes. */
@@ -49,7 +50,9 @@ export interface RunningSvc {
 /** Starts `svc` as a user would, as a process of its own, with no settings but those given. */
 export function startSvc(args: readonly string[], { env = {}, input = '', closeAfter }: RunOptions = {}): RunningSvc {
   const clean = { PATH: process.env.PATH ?? '', HOME: temporaryFolder(), TZ: 'UTC' };
-  const child = spawn(NODE, [MAIN, ...args], { env: { ...clean, SVC_CONFIG_DIR: join(clean.HOME, 'svc'), ...env } });
+  const all = { ...clean, SVC_CONFIG_DIR: join(clean.HOME, 'svc'), ...env };
+  const set = Object.fromEntries(Object.entries(all).filter(([, value]) => value !== ''));
+  const child = spawn(NODE, [MAIN, ...args], { env: set });
   const output = { stdout: '', stderr: '' };
   child.stdout.setEncoding('utf8').on('data', (text: string) => {
     output.stdout += text;

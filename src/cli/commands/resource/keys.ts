@@ -1,7 +1,7 @@
 import { Option } from 'clipanion';
 import { ahead, instant } from '../../args/moments.js';
 import { ApiCommand, undeclared } from '../../command.js';
-import { printLines, showAnswer } from '../../output/document.js';
+import { showAnswer, showKeyOnce } from '../../output/document.js';
 import { textOf, timeText } from '../../output/values.js';
 import { ResourceCommand, type Verb } from './command.js';
 
@@ -63,8 +63,7 @@ export const addKey: Verb = (kind) => {
       const answer = await calls.act('-addKey', body, this.ref);
       const issued = JSON.parse(answer) as ShownKey;
       await this.showKeys(answer, [issued], { lastUsed: false });
-      if (this.format === 'text') await printLines(terminal, [`key: ${textOf(issued.key)}`]);
-      terminal.note('the key is shown only once: store it now');
+      await showKeyOnce(terminal, this.format, issued.key);
     }
   };
 };
