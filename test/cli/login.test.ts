@@ -111,7 +111,7 @@ describe('a key that is shown once', () => {
   it.each(['text', 'json', 'json-slim', 'yaml', 'yaml-slim', 'names'])('is in what -o %s prints', async (format) => {
     for (const quiet of [[], ['-q']]) {
       const { stdout, stderr } = await client.run([...addKey, '-o', format, ...quiet]);
-      const [key = ''] = /svc_\w[\w-]{20,}/.exec(format === 'names' ? stderr : stdout) ?? [];
+      const [key = ''] = /svc_[\w-]{20,}/.exec(format === 'names' ? stderr : stdout) ?? [];
       expect(stderr).toContain('warning: the key is shown only once');
       expect((await client.run(['whoami', '-o', 'names', '--token', key])).stdout).toBe('admin\n');
     }
@@ -121,7 +121,7 @@ describe('a key that is shown once', () => {
     const root = { SVC_ENDPOINT: house.service.url, SVC_TOKEN: house.service.rootKey };
     const { stdout, stderr } = await svc(['org', 'create', '--name', 'named-only', '-o', 'names'], { env: root });
     expect(stdout).toBe('named-only\n');
-    const [key = ''] = /svc_\w[\w-]{20,}/.exec(stderr) ?? [];
+    const [key = ''] = /svc_[\w-]{20,}/.exec(stderr) ?? [];
     expect((await new Api(house.service.url, key).get<OrgBody>('/org/named-only')).status).toBe(200);
   });
 });
