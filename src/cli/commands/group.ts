@@ -97,9 +97,7 @@ export class RemoveMember extends MemberCommand {
   static override paths = [['group', 'remove-member']];
   static override usage = ApiCommand.Usage({
     description: 'remove members from a group',
-    details:
-      'Whoever is a member by the query of the group stays one. Whoever is no member is named on standard error: removing ' +
-      'twice is no error.',
+    details: 'Whoever is a member by the query stays one. To remove who is no member is no error, and is said.',
     examples: [
       ['A user', 'svc group remove-member devs --email ann@example.com'],
       ['A service account', 'svc group remove-member devs --serviceaccount ci'],
