@@ -69,6 +69,7 @@ clusterSuite('expired records in Kafka', ({ kafkaBrokers, elasticsearchUrl }) =>
     await log.append(eventsIn(0, 20, 'app'));
     expiring = await log.head('audit');
     await store.settled();
+    await store.model.refresh();
   });
 
   afterAll(async () => {
