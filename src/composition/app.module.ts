@@ -78,6 +78,7 @@ import { Cursors } from '../queries/cursor.js';
 import { GetEventProofHandler } from '../queries/event-proof.js';
 import { ListKeysHandler } from '../queries/key-list.js';
 import { GetOrgHandler } from '../queries/org-get.js';
+import { ListOrgsHandler } from '../queries/org-list.js';
 import { ExportProvenEventsHandler } from '../queries/proven-export.js';
 import { Readings } from '../queries/reading.js';
 import { GetResourceHandler } from '../queries/resource-get.js';
@@ -160,6 +161,7 @@ const QUERIES = [
   GetAuditStatsHandler,
   GetEventLogHandler,
   GetOrgHandler,
+  ListOrgsHandler,
   GetResourceHandler,
   ListResourcesHandler,
   QueryResourcesHandler,

@@ -32,10 +32,10 @@ export interface Needed {
 
 /**
  * Who may call a route: anybody (`public`), a caller who knows the code in the body (`invited`), the holder of a valid key
- * (`keyed`) or of the root key, everybody of the path's `:org`, or a principal there with a permission. Only `public`
- * routes respond while the process is not ready.
+ * (`keyed`) or of the root key, everybody of the path's `:org` (`member`), the holder of the root key as well
+ * (`memberOrRoot`), or a principal there with a permission. Only `public` routes respond while the process is not ready.
  */
-export type Access = 'public' | 'invited' | 'keyed' | 'root' | 'member' | Needed;
+export type Access = 'public' | 'invited' | 'keyed' | 'root' | 'member' | 'memberOrRoot' | Needed;
 
 declare module 'fastify' {
   interface FastifyRequest {
@@ -197,7 +197,7 @@ export class AccessCheck {
     if (access === 'root' || root) {
       const principal = root ? undefined : principalOf(this.state.read, hash, this.clock.now());
       this.identified(request, principal);
-      if (root && (access === 'root' || access === 'keyed' || readsJournal(request, access))) return undefined;
+      if (root && (admitsRoot(access) || readsJournal(request, access))) return undefined;
       return wrongKey(request, principal, root);
     }
     const authority = this.authorityFor(request, access, hash);
@@ -219,7 +219,7 @@ export class AccessCheck {
     const { org = '' } = params;
     // Its own organization: the path names none.
     if (access === 'keyed') return { org: this.state.read(keyStream(keyHash))?.org ?? '', keyHash, needs: [] };
-    if (access === 'member') return { org, keyHash, needs: [] };
+    if (access === 'member' || access === 'memberOrRoot') return { org, keyHash, needs: [] };
     const { kind, permission, on, orSelf = false } = access;
     const where = on === 'all' || on === 'some' ? on : { ref: params[on] ?? '', orSelf };
     return { org, keyHash, needs: [{ kind, permission, on: where }] };
@@ -276,7 +276,7 @@ export class AccessCheck {
     if (principal && reply.statusCode === STATUSES.forbidden) {
       const { access = 'member' } = request.routeOptions.config;
       const { kind, permission } =
-        missing ?? (typeof access === 'object' ? access : { kind: 'org', permission: access });
+        missing ?? (typeof access === 'object' ? access : { kind: 'org', permission: asRecorded(access) });
       const path = url.split('?')[0] ?? '';
       const wanted: Wanted = { kind, permission, ...(kind !== 'org' && this.targetNamed(request, principal, kind)) };
       const gravity = gravityOf(this.state.rules(principal.org), wanted);
@@ -292,6 +292,15 @@ export class AccessCheck {
     const target = missing?.target ?? (isHere ? targetLink(this.state.read, org, kind, ref) : undefined);
     return target === undefined ? {} : { target };
   }
+}
+
+/** What a caller of another organization lacks is to be a member of this one. */
+function asRecorded(access: Exclude<Access, Needed>): string {
+  return access === 'memberOrRoot' ? 'member' : access;
+}
+
+function admitsRoot(access: Checked): boolean {
+  return access === 'root' || access === 'keyed' || access === 'memberOrRoot';
 }
 
 /** The journal of the service is the root key's to read. */

@@ -81,7 +81,7 @@ export function changeRequest(request: FastifyRequest): ChangeRequest {
 }
 
 /** `limit` and `cursor` of a list. */
-function pageAsked(request: FastifyRequest): { readonly limit: number; readonly cursor?: string } {
+export function pageAsked(request: FastifyRequest): { readonly limit: number; readonly cursor?: string } {
   const { limit, cursor } = checkQuery<ResourceListDto>(listFaults, request);
   return { limit: limit === undefined ? LIMITS.page.usual : Number(limit), ...(cursor !== undefined && { cursor }) };
 }

@@ -8,7 +8,7 @@ import type { Cursor, Order } from '../read-model/search.js';
 import { Cursors } from './cursor.js';
 import { PAGE_BYTES, type Reading, Readings } from './reading.js';
 
-const BY_NAME: Order = { field: 'name', direction: 'ascending' };
+export const BY_NAME: Order = { field: 'name', direction: 'ascending' };
 
 export interface ResourcePage {
   /** JSON texts of the resources. */

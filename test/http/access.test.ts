@@ -22,7 +22,7 @@ const ROUTES: Route[] = [
   ['GET', (name) => `/audit/org/${name}/resource/name/web`],
   ['GET', (name) => `/audit/org/${name}/resource/id/web`],
   ['GET', (name) => `/audit/org/${name}/auditctx`],
-  ['GET', (name) => `/org/${name}`],
+  ['GET', (name) => `/org/${name}/user`],
 ];
 
 function call([method, path]: Route, name: string, authorization?: string) {

@@ -172,7 +172,7 @@ describe('a denied attempt', () => {
     const headers = { 'x-request-id': requestId };
     const nobodies = [new Api(service.url), new Api(service.url, 'svc_none'), new Api(service.url, service.rootKey)];
     const statuses = [];
-    for (const nobody of nobodies) statuses.push((await nobody.get('/org/acme', headers)).status);
+    for (const nobody of nobodies) statuses.push((await nobody.get('/org/acme/user', headers)).status);
     expect(statuses).toEqual([401, 401, 403]);
     await robot.get('/org/acme/user', { 'x-request-id': 'denied-marker' });
     await deniedOf(org, 'denied-marker');

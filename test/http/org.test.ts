@@ -1,7 +1,10 @@
 import { createHash } from 'node:crypto';
 import {
+  type Answer,
   Api,
   EVENTS_OF_A_NEW_ORG,
+  type Link,
+  linkOf,
   newOrg,
   Org,
   type OrgBody,
@@ -23,6 +26,52 @@ afterAll(() => service.remove());
 
 const create = (body: Sent, idempotencyKey?: string) =>
   root.post<OrgBody & Refusal>('/org', body, idempotencyKey === undefined ? {} : { 'idempotency-key': idempotencyKey });
+
+describe('the list of organizations', () => {
+  interface OrgPage {
+    readonly items: readonly OrgBody[];
+    readonly links: readonly Link[];
+  }
+  const namesOf = ({ items }: OrgPage) => items.map(({ name }) => name);
+
+  test('has all of them by name, the newest at once, as they are read one by one, and no keys', async () => {
+    const made = [];
+    for (const name of ['list-b', 'list-a', 'list-c']) made.push((await create({ name })).body);
+    const { status, body, text } = await root.get<OrgPage>('/org?limit=1000');
+    expect(status).toBe(200);
+    expect(body).toMatchObject({ kind: 'list', itemKind: 'org' });
+    const names = namesOf(body);
+    expect(names).toEqual([...names].sort());
+    expect(names).toEqual(expect.arrayContaining(['list-a', 'list-b', 'list-c']));
+    for (const { name, key } of made) {
+      expect(text).not.toContain(key);
+      const listed = body.items.find((item) => item.name === name);
+      expect((await root.get(`/org/${name}`)).body).toEqual(listed);
+      expect((await new Api(service.url, key).get(`/org/${name}`)).body).toEqual(listed);
+    }
+  });
+
+  test('is read in pages, without gap or repetition', async () => {
+    const all = namesOf((await root.get<OrgPage>('/org?limit=1000')).body);
+    const paged: string[] = [];
+    for (let at: string | undefined = '/org?limit=2'; at !== undefined; ) {
+      const { body }: Answer<OrgPage> = await root.get(at);
+      paged.push(...namesOf(body));
+      at = linkOf(body, 'next');
+    }
+    expect(paged).toEqual(all);
+    const { status, body } = await root.get<Refusal>('/org?cursor=made-up');
+    expect([status, body.code]).toEqual([400, 'invalid_cursor']);
+  });
+
+  test('is for the root key alone', async () => {
+    const { key } = (await create({ name: 'curious' })).body;
+    const { status, body } = await new Api(service.url, key).get<Refusal>('/org');
+    expect([status, body.code]).toEqual([403, 'forbidden']);
+    const absent = await root.get<Refusal>('/org/no-such-org');
+    expect([absent.status, absent.body.code]).toEqual([404, 'not_found']);
+  });
+});
 
 describe('a new organization', () => {
   test('is answered with 201, Location, its resource and the first key', async () => {

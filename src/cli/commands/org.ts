@@ -1,26 +1,41 @@
 import { randomUUID } from 'node:crypto';
 import { Option } from 'clipanion';
 import { path } from '../../client/api-client.js';
+import { PAGE_SIZE, queryText } from '../../client/pages.js';
 import { parseTags } from '../args/assignments.js';
 import { ApiCommand, undeclared } from '../command.js';
-import { isDocument, printLines, showAnswer, showKeyOnce, showResource } from '../output/document.js';
+import {
+  isDocument,
+  openList,
+  printLines,
+  showAnswer,
+  showKeyOnce,
+  showResource,
+  textForms,
+} from '../output/document.js';
 import type { Column } from '../output/table.js';
 import { type Shown, tagsText, textOf, timeText } from '../output/values.js';
+import { showPages } from './pages.js';
+
+const nameOf = ({ name }: Shown): string => textOf(name);
 
 abstract class OrgCommand extends ApiCommand {
   protected override readonly unavailable = undeclared('organizations');
 
   protected async show(answer: string): Promise<void> {
-    const { format, terminal } = this;
+    const { format, terminal, columns } = this;
     const org = JSON.parse(answer) as Shown;
-    const columns: Column<Shown>[] = [
-      { header: 'NAME', value: ({ name }) => textOf(name) },
+    await showAnswer(terminal, format, answer, { items: [org], columns, name: nameOf });
+    await showKeyOnce(terminal, format, org.key);
+  }
+
+  protected get columns(): Column<Shown>[] {
+    return [
+      { header: 'NAME', value: nameOf },
       { header: 'DESCRIPTION', value: ({ description }) => textOf(description), shrinks: true },
       { header: 'CREATED', value: ({ created }) => timeText(created, this.timeStyle) },
       { header: 'TAGS', value: ({ tags }) => tagsText(tags), shrinks: true },
     ];
-    await showAnswer(terminal, format, answer, { items: [org], columns, name: ({ name }) => textOf(name) });
-    await showKeyOnce(terminal, format, org.key);
   }
 
   /** Sends a POST that is done once, however often it is sent. */
@@ -62,10 +77,31 @@ class OrgCreate extends OrgCommand {
   }
 }
 
+class OrgList extends OrgCommand {
+  static override paths = [['org', 'list']];
+  static override usage = ApiCommand.Usage({
+    description: 'list the organizations, by name; needs the root key',
+    examples: [['One name a line', 'SVC_TOKEN="$CONTROL_ROOT_KEY" svc org list --max 0 -o names']],
+  });
+
+  protected async run(): Promise<void> {
+    const { terminal, format, limit, columns } = this;
+    await showPages({
+      client: await this.authorized(),
+      start: `/org${queryText({ limit: String(Math.min(limit, PAGE_SIZE)) })}`,
+      on: 'api',
+      sink: openList(terminal, format, textForms(terminal, columns, nameOf)),
+      limit,
+      terminal,
+      nothing: 'No organizations',
+    });
+  }
+}
+
 class OrgGet extends OrgCommand {
   static override paths = [['org', 'get']];
   static override usage = ApiCommand.Usage({
-    description: 'show an organization, by default the one in use',
+    description: 'show an organization, by default the one in use; the root key shows any',
     examples: [
       ['The organization of the profile', 'svc org get'],
       ['Its name only', 'svc org get acme -o names'],
@@ -100,4 +136,4 @@ class OrgRecover extends OrgCommand {
   }
 }
 
-export const COMMANDS = [OrgCreate, OrgGet, OrgRecover];
+export const COMMANDS = [OrgCreate, OrgList, OrgGet, OrgRecover];

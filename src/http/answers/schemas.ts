@@ -58,6 +58,7 @@ export function schemas(): Record<string, Record<string, unknown>> {
     ),
     ...auditSchemas(properties),
     Org: object({ ...kind('org'), ...resource }),
+    OrgList: list('org', array(ref('Org'), 'The organizations.')),
     CreatedOrg: object({
       ...kind('org'),
       ...resource,

@@ -3,12 +3,14 @@ import { CommandBus, QueryBus } from '@nestjs/cqrs';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { CreateOrg, RecoverOrg } from '../../commands/org.js';
 import { GetOrg } from '../../queries/org-get.js';
+import { ListOrgs } from '../../queries/org-list.js';
 import { compileShape } from '../../shapes/compiled.js';
 import { CreateOrgDto } from '../../shapes/org.js';
+import { ResourceListDto } from '../../shapes/resource.js';
 import { Guarded } from '../access.js';
 import { Documented } from '../answers/documented.js';
 import { ORG_PATH } from '../answers/paths.js';
-import { sendIssuedKey } from '../answers/resource.js';
+import { sendIssuedKey, sendList } from '../answers/resource.js';
 import { callerOf } from '../caller.js';
 import {
   checkBody,
@@ -18,7 +20,7 @@ import {
   noMembers,
   noParameters,
 } from '../errors/request-faults.js';
-import { changeRequest } from '../resources.js';
+import { changeRequest, pageAsked } from '../resources.js';
 
 const bodyFaults = compileShape(CreateOrgDto);
 
@@ -79,8 +81,21 @@ export class OrgController {
     sendIssuedKey(reply, await this.commands.execute(new RecoverOrg(changeRequest(request))));
   }
 
+  @Get()
+  @Guarded('root')
+  @Documented('listOrgs', {
+    summary: 'List the organizations, by name',
+    query: ResourceListDto,
+    answers: { 200: 'OrgList' },
+    errors: ['validation_failed', 'invalid_cursor'],
+  })
+  async list(@Req() request: FastifyRequest, @Res() reply: FastifyReply): Promise<void> {
+    const { limit, cursor } = pageAsked(request);
+    sendList(request, reply, 'org', await this.queries.execute(new ListOrgs(limit, cursor)));
+  }
+
   @Get(':org')
-  @Guarded('member')
+  @Guarded('memberOrRoot')
   @Documented('getOrg', {
     summary: 'Read an organization',
     path: ORG_PATH,
