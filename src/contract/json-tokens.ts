@@ -126,9 +126,13 @@ export function isPlain(byte: number): boolean {
 
 /** The first place from `at` on that ends a string, or a part of it without escapes. */
 export function endOfPlain(json: Uint8Array, at: number): number {
-  let end = at;
-  while (IS_PLAIN[json[end] ?? 0]) end += 1;
-  return end;
+  // Four at a time: most of the bytes of an event pass here, one by one at half of the speed.
+  for (let end = at; ; end += 4) {
+    if (!IS_PLAIN[json[end] ?? 0]) return end;
+    if (!IS_PLAIN[json[end + 1] ?? 0]) return end + 1;
+    if (!IS_PLAIN[json[end + 2] ?? 0]) return end + 2;
+    if (!IS_PLAIN[json[end + 3] ?? 0]) return end + 3;
+  }
 }
 
 function endOfWord(json: Uint8Array, at: number): number {
