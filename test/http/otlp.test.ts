@@ -309,6 +309,41 @@ describe('ingest settings of the context', () => {
   });
 });
 
+describe('fields of a later version of OTLP', () => {
+  const known = { body: { stringValue: 'known' }, attributes: attributes({ 'event.name': 'login' }) };
+  const later = { laterName: 'x', later_list: [{ a: 1 }] };
+
+  test('are ignored in JSON, and stay in the data of a log record, a resource and a scope', async () => {
+    const scopeLogs = [{ ...later, scope: { ...later, name: 'orders' }, logRecords: [{ ...known, ...later }] }];
+    const resource = { attributes: attributes({ 'service.name': 'shop' }), ...later };
+    const body = JSON.stringify({ ...later, resourceLogs: [{ ...later, resource, scopeLogs }] });
+    expect(await send(body, { type: JSON_TYPE })).toMatchObject({ status: 200 });
+    const kept = { laterName: 'x', laterList: [{ a: 1 }] };
+    expect(await recorded()).toMatchObject([
+      {
+        resource: { name: 'shop', data: { ...kept, resource: kept, scope: kept } },
+        action: { type: 'login' },
+        result: { message: 'known' },
+      },
+    ]);
+  });
+
+  test('are ignored in protobuf beside a list, and stay in the bytes of a log record', async () => {
+    const field = Buffer.from(new BinaryWriter().tag(99, WireType.LengthDelimited).string('later').finish());
+    const records = new BinaryWriter();
+    // A log record with a body, and the field; so has all that it is in.
+    records.tag(2, WireType.LengthDelimited).fork().tag(5, WireType.LengthDelimited).fork();
+    records.tag(1, WireType.LengthDelimited).string('known').join().raw(field).join().raw(field);
+    const scopeLogs = new BinaryWriter().tag(2, WireType.LengthDelimited).bytes(records.finish()).raw(field).finish();
+    const body = new BinaryWriter().tag(1, WireType.LengthDelimited).bytes(scopeLogs).raw(field).finish();
+    expect(await send(Buffer.from(body))).toMatchObject({ status: 200 });
+    const [event, ...others] = await recorded();
+    expect(others).toEqual([]);
+    expect(event).toMatchObject({ resource: { type: 'service', name: 'app' }, result: { message: 'known' } });
+    expect(Buffer.from(String(event?.resource.data?.rawBase64), 'base64').includes(field)).toBe(true);
+  });
+});
+
 describe('what cannot be read', () => {
   /** A request with such a log record between two that can be read. */
   function withRecord(broken: Buffer): Buffer<ArrayBuffer> {

@@ -28,7 +28,7 @@ export interface SentLog {
   readonly bytes: Buffer;
 }
 
-/** What is not known, in place of log records or beside them: an `ExportLogsServiceRequest` of it alone, when it is recorded. */
+/** A part with what is not known in place of its list: an `ExportLogsServiceRequest` of it alone, when it is recorded. */
 export interface Unknown {
   readonly request: () => Buffer;
   /** How long it is, more or less. */
@@ -42,23 +42,23 @@ export type Sent = SentLog | Unknown;
 export interface Part {
   readonly name: string;
   readonly bytes: Buffer;
-  /** What is not known in it. */
-  readonly others: readonly Buffer[];
+  /** Whether it has anything that is not known. */
+  readonly hasOthers: boolean;
   readonly hasItems: boolean;
-  /** Such a part without its list, with what is not known. */
-  readonly without: (others: readonly Buffer[]) => Buffer;
   /** A request of one such part alone. */
   readonly request: (part: Buffer) => Buffer;
   readonly resource?: Owner;
 }
 
-/** Adds what is not known in a part: the whole part if its list is empty. */
-export function addUnknown(sent: Sent[], { name, bytes, others, hasItems, without, request, resource }: Part): void {
-  if (others.length === 0) return;
+/**
+ * Adds a part that has what is not known in place of its list: it would vanish otherwise. Beside a list it is ignored, as OTLP
+ * requires of receivers.
+ */
+export function addUnknown(sent: Sent[], { name, bytes, hasOthers, hasItems, request, resource }: Part): void {
+  if (!hasOthers || hasItems) return;
   const length = bytes.length + (resource?.bytes.length ?? 0);
-  const where = hasItems ? 'beside its list' : 'in place of its list';
-  const reason = `the ${name} has members that are not known, ${where}`;
-  addTo(sent, { request: () => request(hasItems ? without(others) : bytes), length, reason });
+  const reason = `the ${name} has members that are not known in place of its list`;
+  addTo(sent, { request: () => request(bytes), length, reason });
 }
 
 /** One of the two formats of OTLP. What reads a part throws any error if that part cannot be read. */

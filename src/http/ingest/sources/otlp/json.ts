@@ -38,10 +38,10 @@ const INTEGER = /^-?\d{1,20}$/;
 export const OTLP_JSON: Format = {
   *split(request) {
     const sent: Sent[] = [];
-    const { parts, others } = yield* partsOf(request, ['resourceLogs']);
+    const { parts, hasOthers } = yield* partsOf(request, ['resourceLogs']);
     const items = yield* itemsOf(parts.resourceLogs, 'resourceLogs');
-    const part = { name: 'request', bytes: request, others, hasItems: items.length > 0 };
-    addUnknown(sent, { ...part, without: (others) => object({}, others), request: (whole) => whole });
+    const part = { name: 'request', bytes: request, hasOthers, hasItems: items.length > 0 };
+    addUnknown(sent, { ...part, request: (whole) => whole });
     for (const item of items) yield* addResourceLogs(item, sent);
     return sent;
   },
@@ -67,23 +67,23 @@ function requestOfResource(resourceLogs: Buffer): Buffer {
 }
 
 function* addResourceLogs(bytes: Buffer, sent: Sent[]): Steps<void> {
-  const { parts, others } = yield* partsOf(bytes, ['resource', 'scopeLogs', 'schemaUrl']);
+  const { parts, hasOthers } = yield* partsOf(bytes, ['resource', 'scopeLogs', 'schemaUrl']);
   const { scopeLogs, ...owner } = parts;
   const resource = ownerOf(owner.resource, owner.schemaUrl);
   const items = yield* itemsOf(scopeLogs, 'scopeLogs');
-  const part = { name: 'ResourceLogs', bytes, others, hasItems: items.length > 0 };
-  addUnknown(sent, { ...part, without: (others) => object(owner, others), request: requestOfResource });
+  const part = { name: 'ResourceLogs', bytes, hasOthers, hasItems: items.length > 0 };
+  addUnknown(sent, { ...part, request: requestOfResource });
   for (const item of items) yield* addScopeLogs(item, resource, sent);
 }
 
 function* addScopeLogs(bytes: Buffer, resource: Owner, sent: Sent[]): Steps<void> {
-  const { parts, others } = yield* partsOf(bytes, ['scope', 'logRecords', 'schemaUrl']);
+  const { parts, hasOthers } = yield* partsOf(bytes, ['scope', 'logRecords', 'schemaUrl']);
   const { logRecords, ...owner } = parts;
   const scope = ownerOf(owner.scope, owner.schemaUrl);
   const items = yield* itemsOf(logRecords, 'logRecords');
-  const part = { name: 'ScopeLogs', bytes, others, hasItems: items.length > 0, resource };
+  const part = { name: 'ScopeLogs', bytes, hasOthers, hasItems: items.length > 0, resource };
   const request = (scopeLogs: Buffer) => requestOfScope(resource, scopeLogs);
-  addUnknown(sent, { ...part, without: (others) => object(owner, others), request });
+  addUnknown(sent, { ...part, request });
   for (const record of items) {
     addTo(sent, { resource, scope, bytes: record });
     yield;
@@ -95,17 +95,17 @@ function ownerOf(bytes: Buffer = NOTHING, schemaUrl: Buffer = NOTHING): Owner {
 }
 
 /**
- * The texts of some members of an object; those that are null count as absent. `others`: the texts of all other members,
- * with their names, if any says something.
+ * The texts of some members of an object; those that are null count as absent. `hasOthers`: whether any other member says
+ * something.
  */
 function* partsOf<Name extends string>(
   bytes: Buffer,
   names: readonly Name[],
-): Steps<{ readonly parts: { [Each in Name]?: Buffer }; readonly others: readonly Buffer[] }> {
+): Steps<{ readonly parts: { [Each in Name]?: Buffer }; readonly hasOthers: boolean }> {
   const tokens = new JsonTokens(bytes);
   if (tokens.next() !== OPEN_OBJECT) throw malformed('an object is expected in place of another value');
   const parts: { [Each in Name]?: Buffer } = {};
-  const others = new Others(bytes);
+  let hasOthers = false;
   let name: string | undefined;
   let member = tokens.end;
   let start = 0;
@@ -124,33 +124,13 @@ function* partsOf<Name extends string>(
       const wanted = names.find((one) => one === name);
       if (wanted && parts[wanted]) throw malformed(`${wanted} is there twice`);
       if (wanted && shortText(value) !== 'null') parts[wanted] = value;
-      if (!wanted) others.add(member, tokens.start, !NOTHING_SAID.test(shortText(value) ?? 'long'));
+      if (!wanted) hasOthers ||= !NOTHING_SAID.test(shortText(value) ?? 'long');
       name = undefined;
       member = tokens.end;
     }
   }
   if (tokens.next() !== END) throw malformed('something follows its end');
-  return { parts, others: others.texts };
-}
-
-/** Members one after the other are one text, because there may be millions. */
-class Others {
-  private readonly ranges: { readonly start: number; end: number }[] = [];
-  private saysSomething = false;
-
-  constructor(private readonly bytes: Buffer) {}
-
-  get texts(): readonly Buffer[] {
-    return this.saysSomething ? this.ranges.map(({ start, end }) => this.bytes.subarray(start, end)) : [];
-  }
-
-  add(start: number, end: number, saysSomething: boolean): void {
-    const last = this.ranges.at(-1);
-    // A comma is between.
-    if (last && last.end + 1 === start) last.end = end;
-    else this.ranges.push({ start, end });
-    this.saysSomething ||= saysSomething;
-  }
+  return { parts, hasOthers };
 }
 
 /** Undefined for a text that is long without the white space around it. */
@@ -245,11 +225,10 @@ function array(item: Buffer): Buffer {
   return Buffer.concat([Buffer.from('['), item, Buffer.from(']')]);
 }
 
-/** Members without a text are left out. `others`: members with their names. */
-function object(members: Readonly<Record<string, Buffer | undefined>>, others: readonly Buffer[] = []): Buffer {
+/** Members without a text are left out. */
+function object(members: Readonly<Record<string, Buffer | undefined>>): Buffer {
   const pieces: Buffer[] = [];
-  const add = (...texts: Buffer[]) => pieces.push(Buffer.from(pieces.length === 0 ? '{' : ','), ...texts);
-  for (const [name, text] of Object.entries(members)) if (text?.length) add(Buffer.from(`"${name}":`), text);
-  for (const other of others) add(other);
+  for (const [name, text] of Object.entries(members))
+    if (text?.length) pieces.push(Buffer.from(`${pieces.length === 0 ? '{' : ','}"${name}":`), text);
   return Buffer.concat([...pieces, Buffer.from(pieces.length === 0 ? '{}' : '}')]);
 }

@@ -17,10 +17,10 @@ export const PROTOBUF: Format = {
   *split(request) {
     const sent: Sent[] = [];
     try {
-      const { parts, others } = yield* partsOf(request, 1);
+      const { parts, hasOthers } = yield* partsOf(request, 1);
       const [resources = []] = parts;
-      const part = { name: 'request', bytes: request, others, hasItems: resources.length > 0 };
-      addUnknown(sent, { ...part, without: (others) => Buffer.concat(others), request: (whole) => whole });
+      const part = { name: 'request', bytes: request, hasOthers, hasItems: resources.length > 0 };
+      addUnknown(sent, { ...part, request: (whole) => whole });
       for (const item of resources) yield* addResourceLogs(item, sent);
     } catch (error) {
       if (error instanceof ControlError) throw error;
@@ -47,52 +47,44 @@ function requestOfResource(resourceLogs: Buffer): Buffer {
   return message([1, resourceLogs]);
 }
 
-/** What is in the fields with these numbers, all of which have a length. `others`: all other fields, as they were sent. */
+/** What is in the fields with these numbers, all of which have a length; `hasOthers`: whether there are other fields. */
 function* partsOf(
   bytes: Buffer,
   ...numbers: readonly number[]
-): Steps<{ readonly parts: Buffer[][]; readonly others: readonly Buffer[] }> {
+): Steps<{ readonly parts: Buffer[][]; readonly hasOthers: boolean }> {
   const reader = new BinaryReader(bytes);
   const parts: Buffer[][] = numbers.map(() => []);
-  // Fields one after the other are one range, because there may be millions.
-  const others: { readonly start: number; end: number }[] = [];
+  let hasOthers = false;
   for (let fields = 1; reader.pos < bytes.length; fields += 1) {
-    const start = reader.pos;
     const [number, type] = reader.tag();
     const list = type === LengthDelimited ? parts[numbers.indexOf(number)] : undefined;
     if (list) addTo(list, buffer(reader.bytes()));
     else {
       reader.skip(type, number);
-      const last = others.at(-1);
-      if (last?.end === start) last.end = reader.pos;
-      else others.push({ start, end: reader.pos });
+      hasOthers = true;
     }
     if (fields % STEP_FIELDS === 0) yield;
   }
-  return { parts, others: others.map(({ start, end }) => bytes.subarray(start, end)) };
+  return { parts, hasOthers };
 }
 
 function* addResourceLogs(bytes: Buffer, sent: Sent[]): Steps<void> {
-  const { parts, others } = yield* partsOf(bytes, 1, 2, 3);
+  const { parts, hasOthers } = yield* partsOf(bytes, 1, 2, 3);
   const [resources = [], scopes = [], schemaUrl = []] = parts;
   const resource = ownerOf(resources, schemaUrl);
-  const part = { name: 'ResourceLogs', bytes, others, hasItems: scopes.length > 0 };
-  addUnknown(sent, { ...part, without: (others) => withOthers(resource, others), request: requestOfResource });
+  const part = { name: 'ResourceLogs', bytes, hasOthers, hasItems: scopes.length > 0 };
+  addUnknown(sent, { ...part, request: requestOfResource });
   for (const item of scopes) yield* addScopeLogs(item, resource, sent);
 }
 
 function* addScopeLogs(bytes: Buffer, resource: Owner, sent: Sent[]): Steps<void> {
-  const { parts, others } = yield* partsOf(bytes, 1, 2, 3);
+  const { parts, hasOthers } = yield* partsOf(bytes, 1, 2, 3);
   const [scopes = [], records = [], schemaUrl = []] = parts;
   const scope = ownerOf(scopes, schemaUrl);
-  const part = { name: 'ScopeLogs', bytes, others, hasItems: records.length > 0, resource };
+  const part = { name: 'ScopeLogs', bytes, hasOthers, hasItems: records.length > 0, resource };
   const request = (scopeLogs: Buffer) => requestOfScope(resource, scopeLogs);
-  addUnknown(sent, { ...part, without: (others) => withOthers(scope, others), request });
+  addUnknown(sent, { ...part, request });
   for (const record of records) addTo(sent, { resource, scope, bytes: record });
-}
-
-function withOthers({ bytes, schemaUrl }: Owner, others: readonly Buffer[]): Buffer {
-  return Buffer.concat([message([1, bytes], [3, schemaUrl]), ...others]);
 }
 
 /** A message in several fields is all of them together; of a text the last counts. */
