@@ -120,7 +120,7 @@ class Session {
     this.#text = text;
     this.#refusal = refusal;
     this.#remarks = new Remarks([
-      `Refused: ${refusal.message}`,
+      `Refused: ${refusal instanceof ApiError ? tellRefusal(refusal.body).message : refusal.message}`,
       ...hintsOf(refusal).map((hint) => `  ${hint}`),
       'Correct it, save and close. To give up, leave it as it is, or empty the file.',
     ]);
