@@ -196,7 +196,7 @@ export abstract class ApiCommand extends SvcCommand {
   /** The organization of the call. Throws for a name that a path cannot carry. */
   protected async requireOrg(given?: string): Promise<string> {
     const org = given ?? (await this.settings()).org;
-    if (!org) throw new UsageError('no organization: give --org, set SVC_ORG, or store one in the profile');
+    if (!org) throw new UsageError('no organization: log in with `svc login`, give --org, or set SVC_ORG');
     if (org === '.' || org === '..') throw new UsageError(`\`${org}\` is not an organization's name`);
     return org;
   }

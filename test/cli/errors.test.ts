@@ -30,7 +30,9 @@ describe('an error names the option that is at fault, and says it once', () => {
 
   it('lists several, a line each', async () => {
     const { stderr } = await client.run(['group', 'create', '--name', 'A', '--description', 'd'.repeat(251)]);
-    expect(stderr).toMatch(/^error: 2 fields are not valid \(validation_failed, .*\)\n {2}--name A: .*\n {2}--description d+: /);
+    expect(stderr).toMatch(
+      /^error: 2 fields are not valid \(validation_failed, .*\)\n {2}--name A: .*\n {2}--description d+: /,
+    );
   });
 
   it.each([
@@ -39,8 +41,22 @@ describe('an error names the option that is at fault, and says it once', () => {
     ['', [], 'the body'],
     ['?pageSize', [{ name: '--page-size', value: '0' }], '--page-size 0'],
     ['/resource/name', [{ name: '--resource-name', value: 'x' }], '--resource-name x'],
-    ['/tags/b', [{ name: '--tag', value: 'a=1' }, { name: '--tag', value: 'b=2' }], '--tag b=2'],
-    ['/emails/1', [{ name: '--email', value: 'a' }, { name: '--email', value: 'b' }], '--email b'],
+    [
+      '/tags/b',
+      [
+        { name: '--tag', value: 'a=1' },
+        { name: '--tag', value: 'b=2' },
+      ],
+      '--tag b=2',
+    ],
+    [
+      '/emails/1',
+      [
+        { name: '--email', value: 'a' },
+        { name: '--email', value: 'b' },
+      ],
+      '--email b',
+    ],
   ])('%s with %j is %s', (pointer, given, name) => {
     expect(fieldName(pointer, given)).toBe(name);
   });

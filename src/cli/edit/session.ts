@@ -1,6 +1,7 @@
 import { ApiError, ClientError } from '../../client/errors.js';
 import { fromYaml, YamlFault } from '../args/yaml.js';
 import { CliError, hintsOf } from '../output/failures.js';
+import { tellRefusal } from '../output/fields.js';
 import { toYaml } from '../output/yaml.js';
 import type { Terminal } from '../terminal.js';
 import { Draft, isBlank, Remarks } from './draft.js';
