@@ -1,9 +1,10 @@
 import { type BaseContext, Command, type CommandClass, Option } from 'clipanion';
 import type { ApiClient } from '../client/api-client.js';
 import { ApiError, ClientError, Interrupted } from '../client/errors.js';
+import type { GivenOption } from './args/argv.js';
 import { choice } from './args/choice.js';
 import { timeSpan } from './args/moments.js';
-import { CliError, EXIT, exitCodeOf, hintsOf, LOG_IN, UsageError } from './output/failures.js';
+import { CliError, EXIT, exitCodeOf, hintsOf, inWords, LOG_IN, UsageError } from './output/failures.js';
 import type { Settings } from './profile/settings.js';
 import type { ProfileStore } from './profile/store.js';
 import type { Terminal } from './terminal.js';
@@ -24,6 +25,8 @@ export type TimeStyle = (typeof TIME_STYLES)[number];
 
 export interface SvcContext extends BaseContext {
   terminal: Terminal;
+  /** The options as they were given. */
+  given: readonly GivenOption[];
   /** Aborted when the user interrupts. */
   signal: AbortSignal;
   /** While this runs another program on the terminal, Ctrl-C is for that program, not for `svc`. */
@@ -117,6 +120,8 @@ export abstract class ApiCommand extends SvcCommand {
     void [this.format, this.limit, this.timeoutMs];
     try {
       return (await this.run()) ?? EXIT.ok;
+    } catch (error) {
+      throw inWords(error, this.context.given);
     } finally {
       this.#client?.close();
     }
@@ -191,7 +196,7 @@ export abstract class ApiCommand extends SvcCommand {
   /** The organization of the call. Throws for a name that a path cannot carry. */
   protected async requireOrg(given?: string): Promise<string> {
     const org = given ?? (await this.settings()).org;
-    if (!org) throw new UsageError('no organization: give --org, set SVC_ORG, or store one in the profile');
+    if (!org) throw new UsageError('no organization: log in with `svc login`, give --org, or set SVC_ORG');
     if (org === '.' || org === '..') throw new UsageError(`\`${org}\` is not an organization's name`);
     return org;
   }
@@ -205,9 +210,10 @@ export abstract class ApiCommand extends SvcCommand {
     for (const ref of refs) {
       try {
         await work(ref);
-      } catch (error) {
+      } catch (failure) {
+        const error = inWords(failure, this.context.given);
         if (!(error instanceof ClientError) || error instanceof Interrupted || error instanceof UsageError) throw error;
-        const named = refs.length > 1 || error instanceof ApiError;
+        const named = refs.length > 1 || failure instanceof ApiError;
         this.terminal.error(named ? `${ref}: ${error.message}` : error.message, hintsOf(error));
         codes.add(exitCodeOf(error));
       }

@@ -88,7 +88,9 @@ async function dispatch(argv: readonly string[], surroundings: Surroundings): Pr
   }
   const path = command.paths?.[0] ?? [];
   checkUsage(path, shape, given);
-  return Cli.from<SvcContext>(command).process(canonical(given, path), surroundings).validateAndExecute();
+  return Cli.from<SvcContext>(command)
+    .process(canonical(given, path), { ...surroundings, given: given.options })
+    .validateAndExecute();
 }
 
 const definitionsOf = (commands: Commands): Definition[] =>

@@ -83,7 +83,7 @@ describe('svc edit', () => {
   it.each([
     ['changes the name', `sed -i 's/^name:.*/name: other/' "$f"`, '/name cannot be changed'],
     ['sets a built-in tag', `sed -i 's/^tags:.*/tags: {svc\\/x: "1"}/' "$f"`, 'tags beginning with svc/'],
-    ['names a member that is not there', `sed -i 's!^memberLinks:.*!memberLinks: [user/no]!' "$f"`, '/memberLinks/0'],
+    ['names a member that is not there', `sed -i 's!^memberLinks:.*!memberLinks: [user/no]!' "$f"`, 'memberLinks[0]'],
   ])('cannot be talked into what the service refuses: %s', async (_, script, message) => {
     await of('group').create({ name: 'qa' });
     const { body: before } = await of('group').get('qa');

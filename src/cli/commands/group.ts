@@ -1,10 +1,12 @@
 import { Option } from 'clipanion';
+import { ApiError } from '../../client/errors.js';
 import { kindOf } from '../../contract/kinds.js';
+import { parseLink } from '../../contract/links.js';
 import { choice } from '../args/choice.js';
 import { linkOf } from '../args/links.js';
 import { MATCHES, querySpec } from '../args/query-terms.js';
 import { ApiCommand } from '../command.js';
-import { UsageError } from '../output/failures.js';
+import { CliError, EXIT, UsageError } from '../output/failures.js';
 import { shortName } from '../output/values.js';
 import { ResourceCommand } from './resource/command.js';
 import { CreateCommand, FROM_FILE } from './resource/create.js';
@@ -87,9 +89,26 @@ export class AddMember extends MemberCommand {
   });
 
   protected async run(): Promise<void> {
-    const memberLinks = { $append: await this.links() };
+    const links = await this.links();
     const calls = await this.calls();
-    await this.show(await calls.patch(this.ref, JSON.stringify({ memberLinks })));
+    try {
+      await this.show(await calls.patch(this.ref, JSON.stringify({ memberLinks: { $append: links } })));
+    } catch (error) {
+      throw (error instanceof ApiError && (await this.#unknown(error, links, await calls.get(this.ref)))) || error;
+    }
+  }
+
+  /** Names those that do not exist: the service names the places that they would have in the group's list. */
+  async #unknown({ body }: ApiError, links: readonly string[], group: string): Promise<CliError | undefined> {
+    const { memberLinks = [] } = JSON.parse(group) as { memberLinks?: readonly string[] };
+    const all = [...memberLinks, ...links.filter((link) => !memberLinks.includes(link))];
+    const places = body.details?.fields?.map(({ pointer }) => /^\/memberLinks\/(\d+)$/.exec(pointer)?.[1]) ?? [];
+    const named = places.map((place) => parseLink(all[Number(place)] ?? ''));
+    const [first, ...others] = named.map((link) => {
+      const isUser = link?.kind === 'user';
+      return `${isUser ? '--email' : '--serviceaccount'} ${link?.ref}: no such ${isUser ? 'user' : 'service account'} in ${link?.org}`;
+    });
+    return first === undefined || named.includes(undefined) ? undefined : new CliError(first, EXIT.failure, others);
   }
 }
 

@@ -1,6 +1,7 @@
 import { ApiError, ClientError } from '../../client/errors.js';
 import { fromYaml, YamlFault } from '../args/yaml.js';
 import { CliError, hintsOf } from '../output/failures.js';
+import { tellRefusal } from '../output/fields.js';
 import { toYaml } from '../output/yaml.js';
 import type { Terminal } from '../terminal.js';
 import { Draft, isBlank, Remarks } from './draft.js';
@@ -120,7 +121,7 @@ class Session {
     this.#text = text;
     this.#refusal = refusal;
     this.#remarks = new Remarks([
-      `Refused: ${refusal.message}`,
+      `Refused: ${refusal instanceof ApiError ? tellRefusal(refusal.body).message : refusal.message}`,
       ...hintsOf(refusal).map((hint) => `  ${hint}`),
       'Correct it, save and close. To give up, leave it as it is, or empty the file.',
     ]);

@@ -3,10 +3,11 @@ import {
   ClientError,
   ConnectionError,
   type ConnectionFault,
-  describe,
   type ErrorBody,
   Interrupted,
 } from '../../client/errors.js';
+import type { GivenOption } from '../args/argv.js';
+import { tellRefusal } from './fields.js';
 
 /** The exit codes of `svc`. Scripts rely on them: they are part of its interface. */
 export const EXIT = { ok: 0, failure: 1, usage: 2, denied: 4, interrupted: 130 } as const;
@@ -62,18 +63,19 @@ export function hintsOf(error: ClientError): readonly string[] {
   if (error instanceof CliError) return error.hints;
   if (error instanceof ConnectionError) return [CONNECTION_HINTS[error.fault]];
   if (!(error instanceof ApiError)) return [];
-  return [...fieldLines(error.body), ...(error.body.status === 401 ? [LOG_IN] : [])];
+  const isTold = error.message.includes('svc login');
+  return [...tellRefusal(error.body).lines, ...(error.body.status === 401 && !isTold ? [LOG_IN] : [])];
+}
+
+/** A refusal in the words of the command line; any other failure as it is. */
+export function inWords(error: unknown, given: readonly GivenOption[]): unknown {
+  if (!(error instanceof ApiError) || !error.body.details?.fields) return error;
+  const { message, lines } = tellRefusal(error.body, given);
+  return new CliError(message, exitCodeOf(error), lines, { cause: error });
 }
 
 /** The message of a failed item: its description and its faults, on one line. */
 export function describeItem(body: ErrorBody): string {
-  const faults = fieldLines(body);
-  return faults.length > 1 ? `${describe(body)}: ${faults.join('; ')}` : describe(body);
-}
-
-/** One line for each field that `details.fields` names. */
-function fieldLines(body: ErrorBody): string[] {
-  const fields = body.details?.fields;
-  if (!Array.isArray(fields)) return [];
-  return fields.map(({ pointer, reason }) => `${pointer || 'the body'}: ${reason}`);
+  const { message, lines } = tellRefusal(body);
+  return lines.length > 0 ? `${message}: ${lines.join('; ')}` : message;
 }
