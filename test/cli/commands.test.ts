@@ -55,6 +55,7 @@ function check(call: readonly string[]): void {
   checkUsage(path, shape, given);
   family.cli.process(canonical(given, path), {
     terminal,
+    given: given.options,
     signal: new AbortController().signal,
     foreground: (run) => run(),
   });

@@ -67,8 +67,8 @@ it('shows every fault of a file', async () => {
   const input = '{"name":"x.example.com","spec":{"dnsMode":"no","ports":[{"number":0}]}}';
   const { code, stderr } = await client.run(['domain', 'create', '--file', '-'], { input });
   expect(code).toBe(1);
-  expect(stderr).toContain('/spec/dnsMode: ');
-  expect(stderr).toContain('/spec/ports/0/number: ');
+  expect(stderr).toContain('spec.dnsMode: ');
+  expect(stderr).toContain('spec.ports[0].number: ');
 });
 
 it('is found, tagged, changed and deleted', async () => {

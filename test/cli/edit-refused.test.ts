@@ -18,7 +18,7 @@ describe('a text that is refused', () => {
     expect((await edit(served, editor)).code).toBe(0);
     const [first = '', second = ''] = editor.shown();
     expect(second).toMatch(
-      /^# Refused: \/tags\/team must be a string .*\n# {3}\/tags\/team: must be a string\n# .*\nname: devs\n/,
+      /^# Refused: tags\.team: must be a string \(validation_failed, request r-1\)\n# .*\nname: devs\n/,
     );
     expect(withoutComments(second)).toBe(withoutComments(first).replace('core', '7'));
     expect(changesOf(served.server).map(({ body }) => body)).toEqual([{ tags: { team: 7 } }, { tags: { team: '7' } }]);
@@ -29,7 +29,7 @@ describe('a text that is refused', () => {
     const served = await serve({ refuse: once });
     const result = await edit(served, scriptedEditor(BREAK, ':'));
     expect([result.code, result.stdout]).toEqual([1, '']);
-    expect(result.stderr).toContain('error: /tags/team must be a string (validation_failed, request r-1)');
+    expect(result.stderr).toContain('error: tags.team: must be a string (validation_failed, request r-1)');
     expect(keptText(result)).toContain('\n  team: 7\n');
     expect(changesOf(served.server)).toHaveLength(1);
     const [folder = ''] = readdirSync(served.tmp);
@@ -47,13 +47,13 @@ describe('a text that is refused', () => {
   });
 
   it('a reason cannot become a part of the text', async () => {
-    const message = 'no\ndescription: \u001b[2Jforged\r\nname: x';
+    const details = { fields: [{ pointer: '/tags/team', reason: 'no\ndescription: \u001b[2Jforged\r\nname: x' }] };
     const served = await serve({
-      refuse: (_, index) => (index === 0 ? { ...REFUSAL, status: 409, message } : undefined),
+      refuse: (_, index) => (index === 0 ? { ...REFUSAL, status: 409, details } : undefined),
     });
     const editor = scriptedEditor(BREAK, REPAIR);
     expect((await edit(served, editor)).code).toBe(0);
-    expect(editor.shown()[1]).toMatch(/^# Refused: no\\ndescription: \\u001b\[2Jforged\\r\\nname: x /);
+    expect(editor.shown()[1]).toMatch(/^# Refused: tags\.team: no\\ndescription: \\u001b\[2Jforged\\r\\nname: x /);
     expect(changesOf(served.server).at(-1)?.body).toEqual({ tags: { team: '7' } });
   });
 
@@ -61,7 +61,7 @@ describe('a text that is refused', () => {
     const served = await serve({ refuse: once });
     const editor = scriptedEditor(`sed -i '1i # mine' "$f"; ${BREAK}; echo '# end' >> "$f"`, REPAIR);
     await edit(served, editor);
-    expect(editor.shown()[1]).toMatch(/^# Refused: .*\n.*\n.*\n# mine\nname: devs\n(.*\n)*# end\n$/);
+    expect(editor.shown()[1]).toMatch(/^# Refused: .*\n.*\n# mine\nname: devs\n(.*\n)*# end\n$/);
   });
 
   it.each([
@@ -102,7 +102,7 @@ describe('a text that is refused', () => {
     const served = await serve({ refuse: () => REFUSAL });
     const add = 'echo "x$(date +%N): 1" >> "$f"';
     const result = await edit(served, scriptedEditor(add, add, add, add, add));
-    expect([result.code, result.stderr]).toEqual([1, expect.stringContaining('/tags/team must be a string')]);
+    expect([result.code, result.stderr]).toEqual([1, expect.stringContaining('tags.team: must be a string')]);
     expect(changesOf(served.server)).toHaveLength(3);
   });
 });

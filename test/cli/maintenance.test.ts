@@ -225,7 +225,7 @@ describe('svc dead-letter', () => {
     expect(JSON.parse(all.stdout)).toMatchObject({ kind: 'deadletterreplay' });
     expect(all.stderr).toMatch(/^replayed \d\n$/);
     const unknown = await run(['dead-letter', 'replay', 'audit/0/1']);
-    expect(unknown).toMatchObject({ code: 1, stderr: expect.stringContaining('/places/0: is not the place') });
+    expect(unknown).toMatchObject({ code: 1, stderr: expect.stringContaining('places[0]: is not the place') });
   });
 
   it.each([

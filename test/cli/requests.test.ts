@@ -94,7 +94,7 @@ describe('what can go wrong', () => {
     const result = await ask(url);
     expect([result.code, result.stdout]).toEqual([exit, '']);
     expect(result.stderr).toContain(
-      `error: no (${code}, request r-1)\n  /a: is\\u001b[2J wrong\n  the body: is not either\n`,
+      `error: no (${code}, request r-1)\n  a: is\\u001b[2J wrong\n  the body: is not either\n`,
     );
   });
 

@@ -182,7 +182,7 @@ describe('svc user tag', () => {
     expect(items.map(({ tags }) => tags)).toEqual([{ team: 'b=c' }, { team: 'b=c' }]);
     expect((await client.json<User>('user', 'tag', 'ann@example.com', '--remove-tag', 'team')).tags).toEqual({});
     const hidden = await client.run(['user', 'tag', 'ann@example.com', '--tag', '__proto__=x']);
-    expect([hidden.code, hidden.stderr]).toEqual([1, expect.stringContaining('/tags/__proto__')]);
+    expect([hidden.code, hidden.stderr]).toEqual([1, expect.stringContaining('--tag __proto__=x: ')]);
   });
 
   it('leaves built-in tags alone', async () => {

@@ -10,15 +10,19 @@ interface Told {
 /** The options of the command line, by which the fields of a request are named. */
 type Given = readonly Pick<GivenOption, 'name' | 'value'>[];
 
+const MOST_SHOWN = 60;
+
 /** What a refusal says, once, in the words of the command line: no JSON pointers. */
 export function tellRefusal(body: ErrorBody, given: Given = []): Told {
   const fields = body.details?.fields;
   if (!Array.isArray(fields) || fields.length === 0) return { message: describe(body), lines: [] };
   const lines = fields.map(({ pointer, reason }) => `${fieldName(pointer, given)}: ${reason}`);
+  // The service's own message of faults repeats the first.
+  if (body.code !== 'validation_failed') return { message: describe(body), lines };
   const [only = ''] = lines;
   return lines.length === 1
     ? { message: describe({ ...body, message: only }), lines: [] }
-    : { message: describe({ ...body, message: `${lines.length} fields are not valid` }), lines };
+    : { message: describe({ ...body, message: `there are ${lines.length} faults` }), lines };
 }
 
 /** The option that a field came from, with its value; otherwise the field's path, such as `bindings[1].permissions[0]`. */
@@ -31,7 +35,9 @@ export function fieldName(pointer: string, given: Given): string {
     if (option !== undefined) return option;
   }
   const path = steps.reduce((text, step) => (/^\d+$/.test(step) ? `${text}[${step}]` : `${text}.${step}`), '').slice(1);
-  const set = given.find(({ name, value }) => name === '--set' && String(value).split(/[+-]?=/)[0] === path);
+  const set = given.find(
+    ({ name, value }) => name === '--set' && isWithin(path, String(value).split(/[+-]?=/)[0] ?? ''),
+  );
   return set ? shown(set) : path || 'the body';
 }
 
@@ -45,6 +51,14 @@ function optionOf(steps: readonly string[], next: string | undefined, given: Giv
   return one ? shown(one) : first.name;
 }
 
-const shown = ({ name, value }: Given[number]): string => (typeof value === 'string' ? `${name} ${value}` : name);
+/** Whether the path is this one, or goes on from it. */
+const isWithin = (path: string, whole: string): boolean =>
+  path.startsWith(whole) && ['', '.', '['].includes(path.charAt(whole.length));
+
+/** Long values are cut: they are in the command line. */
+function shown({ name, value }: Given[number]): string {
+  if (typeof value !== 'string') return name;
+  return `${name} ${value.length > MOST_SHOWN ? `${value.slice(0, MOST_SHOWN)}…` : value}`;
+}
 
 const kebab = (name: string): string => name.replace(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`);
