@@ -6,8 +6,7 @@ import {
   type ErrorBody,
   Interrupted,
 } from '../../client/errors.js';
-import type { GivenOption } from '../args/argv.js';
-import { tellRefusal } from './fields.js';
+import { type Given, tellRefusal } from './fields.js';
 
 /** The exit codes of `svc`. Scripts rely on them: they are part of its interface. */
 export const EXIT = { ok: 0, failure: 1, usage: 2, denied: 4, interrupted: 130 } as const;
@@ -68,7 +67,7 @@ export function hintsOf(error: ClientError): readonly string[] {
 }
 
 /** A refusal in the words of the command line; any other failure as it is. */
-export function inWords(error: unknown, given: readonly GivenOption[]): unknown {
+export function inWords(error: unknown, given: Given): unknown {
   if (!(error instanceof ApiError) || !error.body.details?.fields) return error;
   const { message, lines } = tellRefusal(error.body, given);
   return new CliError(message, exitCodeOf(error), lines, { cause: error });

@@ -1,5 +1,4 @@
 import { describe, type ErrorBody } from '../../client/errors.js';
-import type { GivenOption } from '../args/argv.js';
 
 /** A failure as it is shown: what happened, and further lines below it. */
 interface Told {
@@ -8,7 +7,7 @@ interface Told {
 }
 
 /** The options of the command line, by which the fields of a request are named. */
-type Given = readonly Pick<GivenOption, 'name' | 'value'>[];
+export type Given = readonly { readonly name: string; readonly value: string | boolean }[];
 
 const MOST_SHOWN = 60;
 
