@@ -16,7 +16,9 @@ export class AuditGet extends ApiCommand {
   static override paths = [['audit', 'get']];
   static override usage = ApiCommand.Usage({
     description: 'show audit events by their identifiers',
-    details: 'All identifiers are tried; each failure is reported, and the exit code is then 1.',
+    details:
+      'On a terminal, one event is shown with all that it has; several are a list. ' +
+      'All identifiers are tried; each failure is reported, and the exit code is then 1.',
     examples: [
       ['One event, as the service has it', 'svc audit get 01890a5d-ac96-774b-bcce-b302099a8057 -o json'],
       ['Several events', 'svc audit get ID1 ID2'],
@@ -41,8 +43,10 @@ export class AuditGet extends ApiCommand {
     const code = await this.tryAll(this.ids, async (id) => {
       const at = path`/audit/org/${org}/id/${id}`;
       const envelope = await client.call({ method: 'GET', path: at, on: 'audit', retry: 'safe' });
+      const item = member(envelope, 'item') ?? 'null';
       if (alone && isDocument(format)) await showEnvelope(terminal, format, envelope);
-      else await list.items([member(envelope, 'item') ?? 'null']);
+      else if (alone && this.hasCards) await this.showCard(item);
+      else await list.items([item]);
     });
     if (!alone) await list.end([{ name: 'links', raw: '[]' }]);
     return code;

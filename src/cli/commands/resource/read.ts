@@ -12,7 +12,7 @@ export const get: Verb = (kind) =>
     static override usage = ApiCommand.Usage({
       description: `show ${kind.plural}: the named ones, or all`,
       details:
-        'One reference shows the resource; several or none show a list. All references are tried; each failure is reported.',
+        'One reference shows the resource, on a terminal with all that it has; several or none show a list. All references are tried; each failure is reported.',
       examples: [
         [`The first 50 ${kind.plural}`, `svc ${kind.name} get`],
         [`One ${kind.noun}, as YAML`, `svc ${kind.name} get ${kind.example} -o yaml`],
@@ -24,7 +24,10 @@ export const get: Verb = (kind) =>
     protected override readonly kind = kind;
 
     protected async run(): Promise<number> {
-      if (this.refs.length > 0) return this.showEach(this.refs, (await this.calls()).get);
+      const { get: read } = await this.calls();
+      if (this.refs.length === 1 && this.hasCards)
+        return this.tryAll(this.refs, async (ref) => this.showCard(await read(ref)));
+      if (this.refs.length > 0) return this.showEach(this.refs, read);
       await this.showList();
       return EXIT.ok;
     }
