@@ -198,12 +198,6 @@ export abstract class ApiCommand extends SvcCommand {
     return this.format === 'text' && this.terminal.isTTY;
   }
 
-  protected async showCard(json: string): Promise<void> {
-    // Loaded only here: it takes as long as the rest of the command.
-    const { showCard } = await import('./output/card.js');
-    await showCard(this.terminal, json, this.timeStyle);
-  }
-
   /** The organization of the call. Throws for a name that a path cannot carry. */
   protected async requireOrg(given?: string): Promise<string> {
     const org = given ?? (await this.settings()).org;

@@ -7,6 +7,7 @@ import { isDocument, openList, showEnvelope } from '../../output/document.js';
 import { eventForms } from '../../output/events.js';
 import { UsageError } from '../../output/failures.js';
 import { openEvents } from '../../output/formats/lines.js';
+import { showCard } from '../card.js';
 import { showPages } from '../pages.js';
 import { AuditFilterCommand } from './filters.js';
 import { eventsPath } from './paths.js';
@@ -45,7 +46,7 @@ export class AuditGet extends ApiCommand {
       const envelope = await client.call({ method: 'GET', path: at, on: 'audit', retry: 'safe' });
       const item = member(envelope, 'item') ?? 'null';
       if (alone && isDocument(format)) await showEnvelope(terminal, format, envelope);
-      else if (alone && this.hasCards) await this.showCard(item);
+      else if (alone && this.hasCards) await showCard(terminal, item, this.timeStyle);
       else await list.items([item]);
     });
     if (!alone) await list.end([{ name: 'links', raw: '[]' }]);

@@ -3,6 +3,7 @@ import { choice } from '../../args/choice.js';
 import { MATCHES, querySpec } from '../../args/query-terms.js';
 import { ApiCommand } from '../../command.js';
 import { EXIT } from '../../output/failures.js';
+import { showCard } from '../card.js';
 import { type Example, ResourceCommand, type Verb } from './command.js';
 
 /** `svc <kind> get [ref...]`. */
@@ -26,7 +27,7 @@ export const get: Verb = (kind) =>
     protected async run(): Promise<number> {
       const { get: read } = await this.calls();
       if (this.refs.length === 1 && this.hasCards)
-        return this.tryAll(this.refs, async (ref) => this.showCard(await read(ref)));
+        return this.tryAll(this.refs, async (ref) => showCard(this.terminal, await read(ref), this.timeStyle));
       if (this.refs.length > 0) return this.showEach(this.refs, read);
       await this.showList();
       return EXIT.ok;
