@@ -7,6 +7,7 @@ import type { Commands, SvcContext } from './command.js';
 import { FAMILIES, type Family } from './commands/families.js';
 import { EXIT, exitCodeOf, hintsOf, UsageError } from './output/failures.js';
 import type { Help } from './output/help.js';
+import type { Topic } from './output/topics.js';
 import { Terminal } from './terminal.js';
 
 interface Surroundings extends Pick<SvcContext, 'terminal' | 'signal' | 'foreground'> {
@@ -65,6 +66,8 @@ async function dispatch(argv: readonly string[], surroundings: Surroundings): Pr
   const helpWord = leading.words[0] === 'help';
   const [familyName] = helpWord ? leading.words.slice(1) : leading.words;
   if (familyName === undefined) return withoutCommand(leading, surroundings);
+  const topic = helpWord ? await topicOf(familyName) : undefined;
+  if (topic) return (await loadHelp(terminal)).showTopic(familyName, topic);
   const family = families.get(familyName);
   if (!family) throw unknownCommand(familyName, [...families.keys(), 'help'], 'svc --help');
   const words = helpWord ? without(argv, 'help') : argv;
@@ -91,6 +94,11 @@ async function dispatch(argv: readonly string[], surroundings: Surroundings): Pr
   return Cli.from<SvcContext>(command)
     .process(canonical(given, path), { ...surroundings, given: given.options })
     .validateAndExecute();
+}
+
+async function topicOf(name: string): Promise<Topic | undefined> {
+  const { TOPICS } = await import('./output/topics.js');
+  return TOPICS.get(name);
 }
 
 const definitionsOf = (commands: Commands): Definition[] =>

@@ -109,13 +109,13 @@ describe('-o crd', () => {
   it('is a Kubernetes document of the members that a user chooses', async () => {
     const { name: _name, description, tags, memberLinks, memberQuery } = GROUP;
     expect(parse(await shown('crd', 'group', GROUP))).toEqual({
-      apiVersion: 'svc/v1',
+      apiVersion: 'control.svc.dev/v1',
       kind: 'group',
       metadata: { name: 'devs' },
       spec: { description, tags, memberLinks, memberQuery },
     });
     expect(parse(await shown('crd', 'domain', { name: 'www.x', description: 'd', spec: { dnsMode: 'ns' } }))).toEqual({
-      apiVersion: 'svc/v1',
+      apiVersion: 'control.svc.dev/v1',
       kind: 'domain',
       metadata: { name: 'www.x' },
       spec: { description: 'd', dnsMode: 'ns' },

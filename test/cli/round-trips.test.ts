@@ -124,7 +124,7 @@ describe.each(KINDS)('svc %s get', (kind) => {
     expect([document?.errors, more]).toEqual([[], []]);
     const { name, spec = {}, ...rest } = wanted((await at.get(ref)).body) as { name: string; spec?: object };
     expect(document?.toJS()).toEqual({
-      apiVersion: 'svc/v1',
+      apiVersion: 'control.svc.dev/v1',
       kind,
       metadata: { name: expect.stringMatching(/^[a-z0-9]([-.a-z0-9]*[a-z0-9])?$/) },
       spec: { ...rest, ...spec, ...(kind === 'user' && { name }) },

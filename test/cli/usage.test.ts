@@ -1,5 +1,11 @@
+import { readdirSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { stripVTControlCharacters } from 'node:util';
 import { FAMILIES } from '../../src/cli/commands/families.js';
+import { EXIT } from '../../src/cli/output/failures.js';
+import { TOPICS } from '../../src/cli/output/topics.js';
 import { svc } from './support/svc.js';
+import { svcOnTerminal, withTerminal } from './support/terminal.js';
 
 const COMMANDS = [
   'audit get',
@@ -34,6 +40,39 @@ describe('help', () => {
     const { code, stdout, stderr } = await svc(args);
     expect([code, stderr]).toEqual([0, '']);
     for (const family of ['audit', 'login', 'org', 'profile']) expect(stdout).toContain(`\n  ${family} `);
+  });
+
+  it('lists what people use every day apart from administration, and topics', async () => {
+    const { stdout } = await svc(['--help']);
+    const [, , everyday = '', administration = '', topics = ''] = stdout.split('\n\n');
+    expect(everyday).toMatch(/^Everyday commands\n(.*\n)* {2}audit /);
+    expect(administration).toMatch(/^Administration\n(.*\n)* {2}rebuild /);
+    for (const topic of TOPICS.keys()) expect(topics).toContain(`\n  ${topic} `);
+  });
+
+  it.each([...TOPICS])('svc help %s says what a person looks for', async (topic, { summary, rows }) => {
+    const { code, stdout } = await svc(['help', topic]);
+    expect([code, stdout.split('\n')[0]]).toEqual([0, `svc help ${topic}: ${summary}`]);
+    const lines = stdout.split('\n').map((line) => line.replace(/ {2,}/, ' '));
+    expect(lines).toEqual(expect.arrayContaining(rows.map((row) => row.join(' '))));
+  });
+
+  it('names every variable that is read, and every exit code', async () => {
+    const { stdout: environment } = await svc(['help', 'environment']);
+    const read = readdirSync('src/cli', { recursive: true, encoding: 'utf8' })
+      .filter((file) => file.endsWith('.ts'))
+      .flatMap((file) => readFileSync(join('src/cli', file), 'utf8').match(/(?<=\benv\.)(?!XDG_)[A-Z_]+/g) ?? []);
+    expect(read).toContain('SVC_PROFILE');
+    for (const name of read) expect(environment).toContain(name);
+    const { stdout: codes } = await svc(['help', 'exit-codes']);
+    for (const code of Object.values(EXIT)) expect(codes).toMatch(new RegExp(`^${code} `, 'm'));
+  });
+
+  withTerminal('is wrapped to the terminal, and whole in a pipe', async () => {
+    const lines = (await svcOnTerminal('group create --help', {})).split('\n');
+    for (const line of lines) expect(stripVTControlCharacters(line).length).toBeLessThanOrEqual(100);
+    const { stdout } = await svc(['group', 'create', '--help']);
+    expect(stdout.split('\n').some((line) => line.length > 100)).toBe(true);
   });
 
   it.each([[['audit']], [['audit', '--help']], [['--help', 'audit']], [['help', 'audit']]])('svc %j', async (args) => {

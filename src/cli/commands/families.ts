@@ -5,6 +5,8 @@ import { verbsOf } from './resource/verbs.js';
 
 export interface Family {
   readonly summary: string;
+  /** Whether help lists it apart from what people use every day. */
+  readonly isAdministration: boolean;
   /** Loads the command of that name, or else all of the family. */
   load(word?: string): Promise<Commands>;
 }
@@ -75,8 +77,13 @@ const SPECIAL: Readonly<Record<string, Loads>> = {
   },
 };
 
-const family = (summary: string, load: Loads | Family['load']): Family => ({
+const ADMINISTRATION: readonly string[] = [
+  ...['backup', 'dead-letter', 'org', 'policy', 'rebuild', 'reconcile', 'serviceaccount', 'tlog'],
+];
+
+const family = (name: string, summary: string, load: Loads | Family['load']): Family => ({
   summary,
+  isAdministration: ADMINISTRATION.includes(name),
   load: typeof load === 'function' ? load : (word) => loadFrom(load, word),
 });
 
@@ -89,13 +96,13 @@ function loadFrom(loads: Loads, word?: string): Promise<Commands> {
 /** The commands of a kind follow from its description. */
 export function familyOf(kind: Kind): Family {
   const loads = Object.entries({ ...verbsOf(kind), ...SPECIAL[kind.name] }).sort(([a], [b]) => (a < b ? -1 : 1));
-  return family(kind.summary ?? `manage ${kind.plural}`, Object.fromEntries(loads));
+  return family(kind.name, kind.summary ?? `manage ${kind.plural}`, Object.fromEntries(loads));
 }
 
 /** The first words of all commands, in alphabetical order. Kinds without columns are not shown, so they have no command. */
 export const FAMILIES: ReadonlyMap<string, Family> = new Map(
   [
     ...KINDS.filter(({ columns }) => columns.length > 0).map((kind): [string, Family] => [kind.name, familyOf(kind)]),
-    ...Object.entries(OTHERS).map(([name, [summary, load]]): [string, Family] => [name, family(summary, load)]),
+    ...Object.entries(OTHERS).map(([name, [summary, load]]): [string, Family] => [name, family(name, summary, load)]),
   ].sort(([a], [b]) => (a < b ? -1 : 1)),
 );

@@ -47,7 +47,7 @@ function toKubernetes(kind: Kind, name: string, resource: string, distinct: Dist
   });
   return toYaml(
     objectText([
-      text('apiVersion', 'svc/v1'),
+      text('apiVersion', 'control.svc.dev/v1'),
       text('kind', kind.name),
       { name: 'metadata', raw: objectText([text('name', distinct(objectName(name), '-'))]) },
       { name: 'spec', raw: objectText(spec) },

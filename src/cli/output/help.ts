@@ -1,8 +1,14 @@
 import type { Definition } from 'clipanion';
+import wrapAnsi from 'wrap-ansi';
 import { COMMON } from '../args/usage.js';
 import type { Family } from '../commands/families.js';
 import type { Terminal } from '../terminal.js';
 import { EXIT } from './failures.js';
+import { TOPICS, type Topic } from './topics.js';
+
+const [INDENT, GAP] = [2, 2];
+/** The narrowest second column. */
+const NARROWEST = 20;
 
 /** Options that every command of the service has are listed after a command's own. */
 const COMMON_NAMES = new Set(COMMON.options.flatMap(({ names }) => names));
@@ -17,13 +23,24 @@ export class Help {
   constructor(readonly terminal: Terminal) {}
 
   async showRoot(version: string, families: ReadonlyMap<string, Family>): Promise<number> {
-    const rows = [...families].map(([name, { summary }]) => ({ left: name, right: summary }));
+    const rows = (isAdministration: boolean) =>
+      [...families]
+        .filter(([, family]) => family.isAdministration === isAdministration)
+        .map(([name, { summary }]) => ({ left: name, right: summary }));
+    const topics = Array.from(TOPICS, ([name, { summary }]) => ({ left: name, right: summary }));
     return this.#print([
       `svc ${version}: client of the Control Service`,
       this.#section('Usage', ['svc <command> [options]']),
-      this.#section('Commands', table(rows)),
-      'See `svc <command> --help`.',
+      this.#section('Everyday commands', this.#table(rows(false))),
+      this.#section('Administration', this.#table(rows(true))),
+      this.#section('Topics', this.#table(topics)),
+      'See `svc <command> --help` and `svc help <topic>`.',
     ]);
+  }
+
+  async showTopic(name: string, { summary, rows, more }: Topic): Promise<number> {
+    const lines = this.#table(rows.map(([left, right]) => ({ left, right })));
+    return this.#print([`svc help ${name}: ${summary}`, lines.join('\n'), ...(more ? [more] : [])]);
   }
 
   async showFamily(name: string, summary: string, definitions: readonly Definition[]): Promise<number> {
@@ -33,7 +50,7 @@ export class Help {
     }));
     return this.#print([
       `svc ${name}: ${summary}`,
-      this.#section('Commands', table(rows)),
+      this.#section('Commands', this.#table(rows)),
       `See \`svc ${name} <command> --help\`.`,
     ]);
   }
@@ -46,18 +63,37 @@ export class Help {
       left: option.definition.replace(',', ', ').replace(' #0', ' <value>'),
       right: oneLine(option.description ?? ''),
     }));
-    const lines = table(rows);
+    const ownLines = this.#table(rows.slice(0, own.length), widthOf(rows));
+    const commonLines = this.#table(rows.slice(own.length), widthOf(rows));
     return this.#print([
       oneLine(description ?? ''),
       this.#section('Usage', [`${usage.replace(/ \.\.\.$/, ' [...]')} [options]`]),
-      ...(details ? [details.trim()] : []),
-      ...(own.length > 0 ? [this.#section('Options', lines.slice(0, own.length))] : []),
-      this.#section('Common options', lines.slice(own.length)),
+      ...(details ? [this.#wrapped(details.trim(), this.#width).join('\n')] : []),
+      ...(own.length > 0 ? [this.#section('Options', ownLines)] : []),
+      this.#section('Common options', commonLines),
       this.#section(
         'Examples',
         examples.flatMap(([label, command]) => [`# ${oneLine(label)}`, command]),
       ),
     ]);
+  }
+
+  /** On a terminal; elsewhere lines stay whole, as tools for lines like them. */
+  get #width(): number {
+    return this.terminal.isTTY ? this.terminal.width : Number.POSITIVE_INFINITY;
+  }
+
+  /** Rows of two columns, of which the second is wrapped beside the first. */
+  #table(rows: readonly Row[], width = widthOf(rows)): string[] {
+    const room = Math.max(NARROWEST, this.#width - INDENT - width - GAP);
+    return rows.flatMap(({ left, right }) => {
+      const [first = '', ...others] = this.#wrapped(right, room);
+      return [`${left.padEnd(width + GAP)}${first}`, ...others.map((line) => ' '.repeat(width + GAP) + line)];
+    });
+  }
+
+  #wrapped(text: string, width: number): string[] {
+    return (Number.isFinite(width) ? wrapAnsi(text, width) : text).split('\n');
   }
 
   #section(title: string, lines: readonly string[]): string {
@@ -75,7 +111,4 @@ const isCommon = (definition: string): boolean =>
 
 const oneLine = (text: string): string => text.trim().replaceAll('\n', ' ');
 
-function table(rows: readonly Row[]): string[] {
-  const width = Math.max(...rows.map(({ left }) => left.length));
-  return rows.map(({ left, right }) => `${left.padEnd(width)}  ${right}`);
-}
+const widthOf = (rows: readonly Row[]): number => Math.max(...rows.map(({ left }) => left.length));

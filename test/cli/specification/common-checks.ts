@@ -116,7 +116,7 @@ export const COMMON_CHECKS: Checks = {
     const [document, ...more] = parseAllDocuments(text);
     expect(more).toEqual([]);
     expect(document?.toJS()).toMatchObject({
-      apiVersion: 'svc/v1',
+      apiVersion: 'control.svc.dev/v1',
       kind: expect.any(String),
       metadata: { name: expect.any(String) },
       spec: { tags: { team: 'blue' } },
