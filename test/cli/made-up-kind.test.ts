@@ -38,7 +38,7 @@ describe('a kind that svc is given the description of', () => {
     const verbs = [...stdout.matchAll(/^ {2}gadget (\S+)/gm)].map(([, verb]) => verb);
     const written = 'access-report clone create delete edit eventlog get patch permissions query tag update';
     expect(verbs).toEqual(written.split(' '));
-    expect((await svc('', '--help')).stdout).toContain('  gadget          manage gadgets\n');
+    expect((await svc('', '--help')).stdout).toContain('  gadget      manage gadgets\n');
     expect((await svc('', 'gadget', 'get', '--help')).stdout).toContain('show gadgets: the named ones, or all');
   });
 
