@@ -15,10 +15,15 @@ const LONGEST = 4 * LIMITS.bodyBytes;
  */
 export async function readObject(terminal: Terminal, file: string): Promise<string> {
   const name = file === '-' ? 'standard input' : file;
-  const text = await readText(file === '-' ? terminal.input : createReadStream(file), name);
+  const text = await readFileText(terminal, file);
   const json = isJson(text) ? text : await yamlAsJson(text, name);
   if (!json.trimStart().startsWith('{')) throw new CliError(`${name} does not hold an object`);
   return json;
+}
+
+/** The text of a file (of `-`, standard input) of at most 1 MiB. Throws `CliError`. */
+export function readFileText(terminal: Terminal, file: string): Promise<string> {
+  return file === '-' ? readText(terminal.input, 'standard input') : readText(createReadStream(file), file);
 }
 
 async function readText(stream: AsyncIterable<Buffer | string>, name: string): Promise<string> {

@@ -41,12 +41,20 @@ export class YamlFault extends Error {
  * than any memory holds.
  */
 export function fromYaml(text: string): string {
+  const [document, ...more] = documentsFromYaml(text);
+  if (document === undefined || more.length > 0) throw new YamlFault('must be one document');
+  return document;
+}
+
+/** As `fromYaml`, of any number of documents. Empty ones count only where there is no other. */
+export function documentsFromYaml(text: string): string[] {
   const lines = new LineCounter();
-  const [document, ...more] = compose(text, lines);
-  if (!document || more.length > 0) throw new YamlFault('must be one document');
-  const [fault] = [...document.errors, ...document.warnings];
+  const documents = compose(text, lines);
+  const [fault] = documents.flatMap(({ errors, warnings }) => [...errors, ...warnings]);
   if (fault) throw new YamlFault(fault.message, lines.linePos(fault.pos[0]).line);
-  return new Reader(lines).node(document.contents);
+  const [first, ...others] = documents.filter(({ contents }) => contents !== null);
+  if (!first) return documents.slice(0, 1).map(() => 'null');
+  return [first, ...others].map(({ contents }) => new Reader(lines).node(contents));
 }
 
 /**

@@ -27,6 +27,7 @@ const AUDIT: Loads = {
 
 /** Families that belong to no kind: the summary, and the commands, each of its own module or all of one. */
 const OTHERS: Readonly<Record<string, readonly [summary: string, load: Loads | Family['load']]>> = {
+  apply: ['create and update resources as files declare them', async () => (await import('./apply.js')).COMMANDS],
   audit: ['publish, read, list, follow and export audit events', AUDIT],
   backup: ['copy the log of the service', async () => (await import('./backup.js')).COMMANDS],
   completion: [

@@ -2,7 +2,7 @@ import { elements, members } from '../../contract/json-text.js';
 
 const LONGEST_SHOWN = 100;
 
-const NULL = 'null';
+export const NULL = 'null';
 
 /** A value of JSON. A scalar is its JSON text: so numbers keep every digit, and no member name is special. */
 export type Value = ReadonlyMap<string, Value> | readonly Value[] | string;
@@ -26,7 +26,7 @@ export const isMap = (value: Value | undefined): value is ReadonlyMap<string, Va
 const isList = (value: Value | undefined): value is readonly Value[] => Array.isArray(value);
 
 /** Whether both are the same JSON: the sequence of members means nothing, numbers are the same when their digits are. */
-function isSame(a: Value | undefined, b: Value | undefined): boolean {
+export function isSame(a: Value | undefined, b: Value | undefined): boolean {
   if (isMap(a) && isMap(b)) return a.size === b.size && [...a].every(([name, one]) => isSame(one, b.get(name)));
   if (isList(a) && isList(b)) return a.length === b.length && a.every((one, at) => isSame(one, b[at]));
   return a === b;
@@ -49,7 +49,7 @@ export function difference(before: Value | undefined, after: Value): Value | und
 }
 
 /** The value with a merge patch applied. */
-function patched(target: Value | undefined, patch: Value): Value {
+export function patched(target: Value | undefined, patch: Value): Value {
   if (!isMap(patch)) return patch;
   const merged = new Map(isMap(target) ? target : []);
   for (const [name, value] of patch) {
