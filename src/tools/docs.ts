@@ -4,12 +4,14 @@ import { ERRORS, type ErrorCode } from '../contract/errors.js';
 import { STATUSES } from '../http/errors/statuses.js';
 import { cliPages } from './cli-pages.js';
 import { clientTypes } from './client-types.js';
+import { crds } from './crds.js';
 import { openApiPage } from './openapi.js';
 
-/** A folder that holds generated pages only. */
+/** Folders that hold generated files only. */
 const CLI_FOLDER = 'docs/cli';
+const CRD_FOLDER = 'infra/crds';
 
-/** The generated pages of `docs/` and types of the client, by path. */
+/** The generated pages of `docs/`, types of the client and definitions for Kubernetes, by path. */
 async function generatedPages(): Promise<ReadonlyMap<string, string>> {
   const openApi = await openApiPage();
   return new Map([
@@ -17,6 +19,7 @@ async function generatedPages(): Promise<ReadonlyMap<string, string>> {
     ['docs/openapi.json', openApi],
     ['src/client/api-types.ts', clientTypes(openApi)],
     ...(await cliPages(CLI_FOLDER)),
+    ...crds(CRD_FOLDER, openApi),
   ]);
 }
 
@@ -46,7 +49,7 @@ ${rows.join('\n')}
 /** Writes the pages. With `--check` it writes nothing, and fails if one is not as it would be. */
 async function main(check: boolean): Promise<void> {
   const pages = await generatedPages();
-  const files = new Set([...pages.keys(), ...filesIn(CLI_FOLDER)]);
+  const files = new Set([...pages.keys(), ...filesIn(CLI_FOLDER), ...filesIn(CRD_FOLDER)]);
   const stale = [...files].filter((path) => contentOf(path) !== pages.get(path));
   if (!check) for (const path of stale) write(path, pages.get(path));
   if (!check || stale.length === 0) return;

@@ -1,5 +1,6 @@
-import { mkdirSync, writeFileSync } from 'node:fs';
+import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { parse, parseAllDocuments } from 'yaml';
 import { type Client, newClient, openHouse, type TestHouse } from './support/org.js';
 import { temporaryFolder } from './support/svc.js';
 
@@ -40,6 +41,14 @@ name: ci
 tags: {team: core}
 `;
 
+/** Members of the documents that the definition in `infra/crds` does not have. */
+function undefinedMembers(kind: string, documents: string): string[] {
+  const definition = parse(readFileSync(`infra/crds/${kind}.yaml`, 'utf8'));
+  const { properties } = definition.spec.versions[0].schema.openAPIV3Schema.properties.spec;
+  const all = parseAllDocuments(documents).flatMap((document) => Object.keys(document.toJS().spec));
+  return all.filter((name) => !Object.hasOwn(properties, name));
+}
+
 describe('svc apply', () => {
   it('creates what does not exist, what others name first, and changes nothing the second time', async () => {
     const first = await apply(team);
@@ -61,6 +70,7 @@ describe('svc apply', () => {
     expect((await client.run(domain, { input: spec })).code).toBe(0);
     for (const kind of ['group', 'serviceaccount', 'policy', 'domain']) {
       const { stdout: all } = await client.run([kind, 'get', '-o', format, '--max', '0']);
+      if (format === 'crd') expect(undefinedMembers(kind, all)).toEqual([]);
       const { code, stdout, stderr } = await apply(all);
       expect([kind, code, stderr]).toEqual([
         kind,
