@@ -8,6 +8,7 @@ import { withTerminal } from './support/terminal.js';
 import { entriesOf, perform, readTranscript, UPDATES, writeTranscript } from './transcripts/transcript.js';
 
 const FILES = [
+  'apply',
   'audit',
   'domain',
   'group',

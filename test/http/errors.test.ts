@@ -52,7 +52,7 @@ describe('a method that is none', () => {
     ['list', () => org.audit, 'GET, HEAD', ['POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS']],
     ['named list', () => `${org.audit}/resource/name/a%2Fb`, 'GET, HEAD', ['POST', 'DELETE']],
     ['one event', () => `${org.audit}/id/x`, 'GET, HEAD', ['POST', 'PUT', 'DELETE']],
-    ['organizations', () => '/org', 'POST', ['GET', 'PUT', 'DELETE']],
+    ['organizations', () => '/org', 'GET, HEAD, POST', ['PUT', 'DELETE']],
     ['one organization', () => `/org/${org.name}`, 'GET, HEAD', ['POST', 'DELETE']],
     ['health', () => '/health/ready', 'GET, HEAD', ['POST', 'DELETE']],
   ];

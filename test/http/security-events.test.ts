@@ -198,11 +198,11 @@ describe('the journal of the service', () => {
       }),
       await org.api.get<Refusal>(JOURNAL),
       await org.api.get<Refusal>(`${JOURNAL}/-export`),
-      await root.get<Refusal>('/org/-service'),
       await root.get<Refusal>('/org/-service/user'),
       await root.get<Refusal>(org.audit),
     ];
     expect(refused.map(({ status }) => status)).toEqual(refused.map(() => 403));
+    expect((await root.get('/org/-service')).status).toBe(404);
     expect((await new Api(service.url).get(JOURNAL)).status).toBe(401);
   });
 
