@@ -1,6 +1,7 @@
 import { open, rm, stat } from 'node:fs/promises';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { CliError } from './output/failures.js';
+import { fileFault } from './output/file-fault.js';
 
 const PATIENCE_MS = 3_000;
 const STALE_MS = 10_000;
@@ -22,8 +23,8 @@ async function lock(path: string, what: string): Promise<void> {
     try {
       return await (await open(path, 'wx', 0o600)).close();
     } catch (error) {
-      const { code, message } = error as NodeJS.ErrnoException;
-      if (code !== 'EEXIST') throw new CliError(`cannot write beside ${what}: ${message}`);
+      const { code } = error as NodeJS.ErrnoException;
+      if (code !== 'EEXIST') throw new CliError(`cannot write beside ${what}: ${fileFault(error)}`);
     }
     const since = await stat(path).then(
       ({ mtimeMs }) => mtimeMs,

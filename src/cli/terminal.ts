@@ -1,6 +1,7 @@
 import type { ReadStream, WriteStream } from 'node:tty';
 import { escapeLine, escapeLines, Masker } from './output/escape.js';
 import { CliError, EXIT, UsageError } from './output/failures.js';
+import { fileFault } from './output/file-fault.js';
 
 const STYLES = {
   bold: [1, 22],
@@ -225,4 +226,4 @@ function drained(stream: WriteStream): Promise<void> {
 }
 
 const outputFailure = (cause: NodeJS.ErrnoException): CliError =>
-  new CliError(`cannot write the output: ${cause.message}`, EXIT.failure, [], { cause });
+  new CliError(`cannot write the output: ${fileFault(cause)}`, EXIT.failure, [], { cause });

@@ -107,7 +107,7 @@ describe('svc audit export', () => {
     expect((await exporting('--resume')).code).toBe(2);
     expect((await exporting('-o', 'yaml')).code).toBe(2);
     const { code, stderr } = await exporting('--file', join(file, 'x'));
-    expect([code, stderr]).toEqual([1, expect.stringContaining(`cannot write ${file}/x: ENOENT`)]);
+    expect([code, stderr]).toEqual([1, expect.stringContaining(`cannot write ${file}/x: there is no such file`)]);
     expect((await exporting('--token', 'svc_unknown')).code).toBe(4);
   });
 

@@ -87,6 +87,9 @@ it('reads a file, and names one that it cannot read', async () => {
   await svc(['group', 'patch', 'g', '--file', file], { env });
   expect(server.seen[0]?.body).toBe('{"description":"d"}');
   const missing = await svc(['group', 'patch', 'g', '--file', `${file}x`], { env });
-  expect([missing.code, missing.stderr]).toEqual([1, expect.stringContaining(`cannot read ${file}x: ENOENT`)]);
-  expect((await svc(['group', 'patch', 'g', '--file', temporaryFolder()], { env })).stderr).toContain('EISDIR');
+  expect([missing.code, missing.stderr]).toEqual([
+    1,
+    expect.stringContaining(`cannot read ${file}x: there is no such file`),
+  ]);
+  expect((await svc(['group', 'patch', 'g', '--file', temporaryFolder()], { env })).stderr).toContain('it is a folder');
 });

@@ -4,6 +4,7 @@ import { isJson, type Member, members } from '../../contract/json-text.js';
 import type { Kind } from '../../contract/kinds.js';
 import { LIMITS } from '../../contract/limits.js';
 import { CliError, EXIT, UsageError } from '../output/failures.js';
+import { fileFault } from '../output/file-fault.js';
 import type { Terminal } from '../terminal.js';
 
 /** Well beyond the largest resource that the service takes. */
@@ -38,7 +39,7 @@ async function readText(stream: AsyncIterable<Buffer | string>, name: string): P
     return new TextDecoder('utf-8', { fatal: true }).decode(Buffer.concat(chunks));
   } catch (error) {
     if (error instanceof CliError || error instanceof Interrupted) throw error;
-    throw new CliError(`cannot read ${name}: ${(error as Error).message}`, EXIT.failure, [], { cause: error });
+    throw new CliError(`cannot read ${name}: ${fileFault(error)}`, EXIT.failure, [], { cause: error });
   }
 }
 

@@ -2,6 +2,7 @@ import { constants } from 'node:fs';
 import { type FileHandle, link, lstat, open, rename, rm } from 'node:fs/promises';
 import { ClientError } from '../../client/errors.js';
 import { CliError, EXIT } from './failures.js';
+import { fileFault } from './file-fault.js';
 
 /** Creates a file that only its owner can read. Throws if the name is taken, also by a symbolic link. */
 export function openNew(path: string): Promise<FileHandle> {
@@ -41,7 +42,7 @@ export async function writing<Result>(file: string, work: () => Promise<Result>)
     return await work();
   } catch (error) {
     if (error instanceof ClientError) throw error;
-    throw new CliError(`cannot write ${file}: ${(error as Error).message}`, EXIT.failure, [], { cause: error });
+    throw new CliError(`cannot write ${file}: ${fileFault(error)}`, EXIT.failure, [], { cause: error });
   }
 }
 

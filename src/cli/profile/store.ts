@@ -2,6 +2,7 @@ import { type FileHandle, mkdir, open, readFile, realpath, rename, rm, stat } fr
 import { basename, dirname, join } from 'node:path';
 import { locked } from '../file-lock.js';
 import { CliError, UsageError } from '../output/failures.js';
+import { fileFault } from '../output/file-fault.js';
 
 /** What one profile remembers. An absent member falls through to the default. */
 export interface Profile {
@@ -60,7 +61,7 @@ export class ProfileStore {
       }
     } catch (error) {
       if ((error as NodeJS.ErrnoException).code === 'ENOENT') return { default: undefined, byName: new Map() };
-      throw new CliError(`cannot read the profile file ${this.file}: ${(error as Error).message}`);
+      throw new CliError(`cannot read the profile file ${this.file}: ${fileFault(error)}`);
     }
     const profiles = parseProfiles(text);
     if (profiles) return profiles;
@@ -99,7 +100,7 @@ export class ProfileStore {
       await rename(temporary, target);
     } catch (error) {
       await rm(temporary, { force: true });
-      throw new CliError(`cannot write the profile file ${this.file}: ${(error as Error).message}`);
+      throw new CliError(`cannot write the profile file ${this.file}: ${fileFault(error)}`);
     }
     const folder = await open(dirname(target), 'r').catch(() => undefined);
     await folder?.sync().catch(() => {});

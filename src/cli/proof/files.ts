@@ -2,6 +2,7 @@ import { open, readFile } from 'node:fs/promises';
 import { step, VerificationFailed } from '../../tlog/failure.js';
 import { parseSidecarLine } from '../../tlog/sidecar.js';
 import { CliError, EXIT } from '../output/failures.js';
+import { fileFault } from '../output/file-fault.js';
 
 /** Beside an export: a line for each of its lines, and what shows that none is left out. */
 export const proofFile = (file: string): string => `${file}.proof`;
@@ -37,6 +38,6 @@ export async function reading<Result>(file: string, read: () => Promise<Result>)
   try {
     return await read();
   } catch (error) {
-    throw new CliError(`cannot read ${file}: ${(error as Error).message}`, EXIT.failure, [], { cause: error });
+    throw new CliError(`cannot read ${file}: ${fileFault(error)}`, EXIT.failure, [], { cause: error });
   }
 }

@@ -6,6 +6,7 @@ import { parseCheckpoint } from '../../tlog/checkpoint.js';
 import { splitNote } from '../../tlog/note.js';
 import { locked } from '../file-lock.js';
 import { CliError } from '../output/failures.js';
+import { fileFault } from '../output/file-fault.js';
 
 /** What `svc` remembers of an organization's log: who signs it, which one it is, and the newest checkpoint that was proven. */
 export interface Pin {
@@ -76,7 +77,7 @@ export class Pins {
   async replace(known: Pin | undefined, pin: Pin): Promise<boolean> {
     const file = this.fileOf(pin.origin);
     await mkdir(this.folder, { recursive: true, mode: 0o700 }).catch((error) => {
-      throw new CliError(`cannot write the pin ${file}: ${(error as Error).message}`);
+      throw new CliError(`cannot write the pin ${file}: ${fileFault(error)}`);
     });
     return locked(file, `the pin ${file}`, async () => {
       if ((await this.#read(file))?.note !== known?.note) return false;
@@ -99,7 +100,7 @@ export class Pins {
       await rename(temporary, file);
     } catch (error) {
       await rm(temporary, { force: true });
-      throw new CliError(`cannot write the pin ${file}: ${(error as Error).message}`);
+      throw new CliError(`cannot write the pin ${file}: ${fileFault(error)}`);
     }
   }
 
@@ -109,7 +110,7 @@ export class Pins {
       text = await readFile(file, 'utf8');
     } catch (error) {
       if ((error as NodeJS.ErrnoException).code === 'ENOENT') return undefined;
-      throw new CliError(`cannot read the pin ${file}: ${(error as Error).message}`);
+      throw new CliError(`cannot read the pin ${file}: ${fileFault(error)}`);
     }
     const pin = parsePin(text);
     if (pin) return pin;

@@ -4,6 +4,7 @@ import { Option } from 'clipanion';
 import { ApiCommand, undeclared } from '../../command.js';
 import { openList } from '../../output/document.js';
 import { CliError, describeItem, EXIT, UsageError } from '../../output/failures.js';
+import { fileFault } from '../../output/file-fault.js';
 import { progressBar } from '../../output/progress-bar.js';
 import { TablePrinter } from '../../output/table.js';
 import { type Fault, type Item, readItems } from '../../publish/items.js';
@@ -150,6 +151,6 @@ async function* bytesOf(stream: ReadStream, file: string): AsyncGenerator<Buffer
   try {
     yield* stream;
   } catch (error) {
-    throw new CliError(`cannot read ${file}: ${(error as Error).message}`, EXIT.failure, [], { cause: error });
+    throw new CliError(`cannot read ${file}: ${fileFault(error)}`, EXIT.failure, [], { cause: error });
   }
 }

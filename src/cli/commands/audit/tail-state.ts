@@ -2,6 +2,7 @@ import { fdatasyncSync, fstatSync } from 'node:fs';
 import { open, readFile, rename, rm } from 'node:fs/promises';
 import { dirname } from 'node:path';
 import { CliError, UsageError } from '../../output/failures.js';
+import { fileFault } from '../../output/file-fault.js';
 import { openNew, writing } from '../../output/new-file.js';
 
 interface Noted {
@@ -33,7 +34,7 @@ export class TailState {
       text = await readFile(this.file, 'utf8');
     } catch (error) {
       if ((error as NodeJS.ErrnoException).code === 'ENOENT') return undefined;
-      throw new CliError(`cannot read ${this.file}: ${(error as Error).message}`);
+      throw new CliError(`cannot read ${this.file}: ${fileFault(error)}`);
     }
     const noted = parsed(text);
     if (!noted) throw new CliError(`${this.file} is not the place of a tail; remove it to begin anew`);
