@@ -46,6 +46,7 @@ describe('what the program itself knows', () => {
   it.each([
     [['profile', 's'], ['set-default']],
     [['help', 'prof'], ['profile']],
+    [['help', 'exit'], ['exit-codes']],
     [['help', 'profile', 'set'], ['set-default']],
     [
       ['org', 'get', '-o', 'json'],

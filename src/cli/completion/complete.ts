@@ -4,6 +4,7 @@ import { COMMON, findCommand, type Shape, shapeOf } from '../args/usage.js';
 import type { Commands } from '../command.js';
 import { FAMILIES } from '../commands/families.js';
 import { UsageError } from '../output/failures.js';
+import { TOPICS } from '../output/topics.js';
 
 /** A word that may come next on a command line. */
 export interface Candidate {
@@ -38,8 +39,16 @@ async function readLine(words: readonly string[]): Promise<Line> {
   const found = await lookUp(typed);
   const isOnlyWords = typed.includes('--');
   // `svc help` goes before the name of a command, not before its arguments.
+  const next = typed.length === 0 ? [...found.next, ...topics()] : found.next;
   if (isHelp)
-    return { ...found, shape: { options: [], places: [], needed: 0 }, options: [], words: [...typed], isOnlyWords };
+    return {
+      ...found,
+      next,
+      shape: { options: [], places: [], needed: 0 },
+      options: [],
+      words: [...typed],
+      isOnlyWords,
+    };
   return { ...found, ...readTyped(typed, found.shape.options), isOnlyWords };
 }
 
@@ -75,6 +84,8 @@ const families = (): Candidate[] => [
   ...[...FAMILIES].map(([value, { summary }]) => ({ value, description: summary })),
   { value: 'help', description: 'show help' },
 ];
+
+const topics = (): Candidate[] => Array.from(TOPICS, ([value, { summary }]) => ({ value, description: summary }));
 
 const leaves = (commands: Commands): Candidate[] =>
   commands.map(({ paths, usage }) => ({ value: paths?.[0]?.[1] ?? '', description: usage?.description ?? '' }));
