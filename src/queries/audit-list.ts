@@ -29,7 +29,8 @@ export type AuditFilters = Readonly<
       | 'actionType'
       | 'subjectEmail'
       | 'requestId'
-      | 'resultStatus',
+      | 'resultStatus'
+      | 'idEnding',
       string
     >
   >
@@ -131,7 +132,9 @@ export function withinReach(filters: readonly Filter[], reach: Reach): readonly 
 
 export function filtersOf(filters: AuditFilters, { from, to }: EventTimes): Filter[] {
   const list: Filter[] = [];
-  for (const [field, value] of Object.entries(filters)) {
+  const { idEnding, ...equal } = filters;
+  if (idEnding !== undefined) list.push({ field: 'id', op: 'ends', value: idEnding });
+  for (const [field, value] of Object.entries(equal)) {
     // A client may have recorded a UUID in capitals: it is found, too.
     const lower = lowerCaseId(value);
     list.push(lower === value ? { field, op: '=', value } : { field, op: 'in', values: [value, lower] });

@@ -4,11 +4,13 @@ import { type KindName, kindOf } from './kinds.js';
 
 /**
  * Exact, typed comparison; strings by code point. A document without the field matches nothing. `in`: equals one of the
- * values, of which there may be thousands, and any of them more than once; without values nothing matches.
+ * values, of which there may be thousands, and any of them more than once; without values nothing matches. `ends`: the
+ * identifier is a UUID that ends with the 8, 10 or 12 hexadecimal digits; no index serves it.
  */
 export type Filter =
   | { readonly field: string; readonly op: '=' | '>=' | '<'; readonly value: FieldValue }
-  | { readonly field: string; readonly op: 'in'; readonly values: readonly FieldValue[] };
+  | { readonly field: string; readonly op: 'in'; readonly values: readonly FieldValue[] }
+  | { readonly field: 'id'; readonly op: 'ends'; readonly value: string };
 
 /**
  * - `{field, direction}`: by the field, which is the kind's `sort`, then by `id`, both in this direction.
@@ -83,7 +85,7 @@ export function checkSearch(kind: KindName, { filters, order, limit, offset = 0,
   checkLimit(limit);
   checkCount('an offset', offset, 0, LIMITS.pagedEvents);
   if (cursor && offset > 0) throw new Error('a cursor and an offset exclude each other');
-  for (const { field } of filters) fieldType(kind, field);
+  for (const filter of filters) checkFilter(kind, filter);
   if (order === 'received') checkReceived(kind);
   else if (order.field !== kindOf(kind).sort) throw new Error(`${kind} is not ordered by ${order.field}`);
   if (
@@ -107,12 +109,20 @@ function checkCount(what: string, count: number, least: number, most: number): v
 /** Throws for a query out of its bounds or of an unknown field. */
 export function checkLast(kind: KindName, { filters, limit }: LastQuery): void {
   checkCount('a limit', limit, 0, LIMITS.page.most);
-  for (const { field } of filters) fieldType(kind, field);
+  for (const filter of filters) checkFilter(kind, filter);
   checkReceived(kind);
 }
 
 function checkReceived(kind: KindName): void {
   if (!kindOf(kind).received) throw new Error(`${kind} is not listed in the order received`);
+}
+
+const ENDING = /^([\da-f]{2}){4,6}$/;
+
+/** Throws for a field that the kind does not have, or for what no identifier ends with. */
+function checkFilter(kind: KindName, filter: Filter): void {
+  if (filter.op !== 'ends') fieldType(kind, filter.field);
+  else if (!ENDING.test(filter.value)) throw new Error('a UUID ends with 8, 10 or 12 hexadecimal digits');
 }
 
 /** Throws for a field that the kind does not have. */
@@ -129,6 +139,7 @@ function isOfType(kind: KindName, field: string, value: FieldValue): boolean {
 
 /** The values of a filter that a document can have: a number never equals a text. If there are none, nothing matches. */
 export function possibleValues(kind: KindName, filter: Filter): readonly FieldValue[] {
+  if (filter.op === 'ends') return [filter.value];
   const values = filter.op === 'in' ? filter.values : [filter.value];
   return values.filter((value) => isOfType(kind, filter.field, value));
 }

@@ -31,6 +31,13 @@ export class AuditFilterDto extends EventTimesDto {
   @Optional() @Means('Only events with this `subject.email`.', 'ann@example.com') @IsText() subjectEmail?: string;
   @Optional() @Means('Only events with this `requestId`.', 'req-81c2') @IsText() requestId?: string;
   @Optional() @Means('Only events with this `result.status`.', 'success') @IsText() resultStatus?: string;
+  @Optional()
+  @Means(
+    'Only events whose `id` is a UUID that ends with these 8, 10 or 12 hexadecimal digits, in small letters.',
+    'b302099a8057',
+  )
+  @IsText({ pattern: '^([0-9a-f]{2}){4,6}$' })
+  idEnding?: string;
 }
 
 /** The filters, and the cursor to continue from. */

@@ -131,6 +131,33 @@ export function filterCases({ it }: ModelCases): void {
     expect((await search(model, { order: 'received', filters, cursor })).items).toEqual([]);
   });
 
+  it('finds the identifiers that end with some digits, in every order, and only UUIDs', async ({ model }) => {
+    const all = [
+      '01890a5d-ac96-774b-bcce-b302099a8057',
+      '01890a5d-ac97-774b-bcce-b302099a8057',
+      '01890a5d-ac98-774b-bcce-c402099a8057',
+      '01890a5d-ac99-774b-bcce-b302099a8058',
+      'no-uuid-099a8057',
+    ];
+    await store(
+      model,
+      all.map((id, n) => event(n, { id })),
+    );
+    const ends = (value: string): Filter => ({ field: 'id', op: 'ends', value });
+    for (const order of [NEWEST_FIRST, 'received'] as const) {
+      const found = async (value: string) =>
+        (await search(model, { order, filters: [ends(value)] })).items.map(({ id }) => id).sort();
+      expect(await found('099a8057')).toEqual(all.slice(0, 3));
+      expect(await found('02099a8057')).toEqual(all.slice(0, 3));
+      expect(await found('b302099a8057')).toEqual(all.slice(0, 2));
+      expect(await found('00000000')).toEqual([]);
+    }
+    const { items } = await model.last('auditevent', { org: ORG, filters: [ends('099a8057')], limit: 5 });
+    expect(items.map(({ id }) => id)).toEqual(all.slice(0, 3));
+    for (const value of ['9a8057', '*99a8057', '099A8057', '099a80578', 'x'.repeat(8)])
+      await expect(search(model, { filters: [ends(value)] })).rejects.toThrow('hexadecimal');
+  });
+
   it('finds only what matches all filters', async ({ model }) => {
     await store(model, [
       event(0, { fields: { resourceName: 'cart', actionType: 'create' } }),

@@ -19,6 +19,7 @@ export function ofOrg(texts: Texts, org: string): Condition {
 }
 
 export function conditionOf(kind: KindName, texts: Texts, filter: Filter): Condition {
+  if (filter.op === 'ends') return endsWith(Buffer.from(filter.value, 'hex'));
   const name = column(filter.field);
   // SQLite would convert one type to the other.
   const values = possibleValues(kind, filter);
@@ -30,6 +31,11 @@ export function conditionOf(kind: KindName, texts: Texts, filter: Filter): Condi
   const isText = form === 'text';
   if (filter.op !== '=') return { sql: `${isText ? textOf(name) : `unpacked(${name})`} ${filter.op} ?`, values };
   return { sql: `${name} = ?`, values: [isText ? texts.find(String(value)) : packed(String(value))] };
+}
+
+/** Of a UUID, which is stored as bytes. */
+function endsWith(bytes: Buffer): Condition {
+  return { sql: "typeof(id) = 'blob' AND substr(id, ?) = ?", values: [-bytes.length, bytes] };
 }
 
 /** One bound value, however many there are: the statement stays the same, and within the limit of its parameters. */
