@@ -39,6 +39,8 @@ export interface EventFilters {
   readonly requestId?: string | undefined;
   /** Only events with this `result.status`. */
   readonly resultStatus?: string | undefined;
+  /** Only events whose `id` is a UUID that ends with these 8, 10 or 12 hexadecimal digits, in small letters. */
+  readonly idEnding?: string | undefined;
 }
 
 type AuditActionDto = {

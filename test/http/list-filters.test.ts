@@ -90,6 +90,33 @@ describe.each(FIELDS)('the filter %s', (field) => {
   });
 });
 
+describe('the filter idEnding', () => {
+  test('finds events by the last digits of their identifiers, with other filters, in both orders', async () => {
+    for (const { id } of [all[0], all.at(-1)] as Event[]) {
+      for (const count of [8, 10, 12]) {
+        const ending = id.slice(-count);
+        const expected = where((event) => event.id.endsWith(ending));
+        expect(expected).toContain(id);
+        expect(await ids(org.audit, { idEnding: ending })).toEqual(expected);
+        expect(await ids(org.audit, { idEnding: ending, order: 'received' })).toEqual(expected);
+      }
+    }
+    const [first] = all as [Event];
+    const other = first.context.name === 'app' ? 'billing' : 'app';
+    expect(await ids(org.audit, { idEnding: first.id.slice(-12), contextName: other })).toEqual([]);
+    const stranger = await newOrg(service);
+    expect(await stranger.walk(withQuery(stranger.audit, { idEnding: first.id.slice(-12) }))).toEqual([]);
+  });
+
+  test.each(['', '099a805', '099a80571', '099A8057', '*99a8057', '????????', '099a8057.*', '099a8057099a80'])(
+    'refuses %j',
+    async (idEnding) => {
+      const refused = await org.list<Refusal>({ idEnding });
+      expect([refused.status, refused.body.code, pointers(refused)]).toEqual([400, 'validation_failed', ['?idEnding']]);
+    },
+  );
+});
+
 describe('filters together', () => {
   const pairs = FIELDS.flatMap((one, at) => FIELDS.slice(at + 1).map((two) => [one, two] as const));
 

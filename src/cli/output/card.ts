@@ -21,6 +21,8 @@ const FIRST = ['name', 'email', 'description', 'eventTime', 'action', 'result', 
 const LAST = ['created', 'lastModified', 'version', 'requestId', 'postedTime', 'receivedTime', 'id'];
 const INSTANT = /^\d{4}-\d\d-\d\dT[\d:.]+Z$/;
 const GAP = 2;
+/** Texts of members with longer names stand further right. */
+const WIDEST = 40;
 /** The narrowest column of texts: on a smaller terminal they are wrapped as if it had room for so many. */
 const NARROWEST = 20;
 
@@ -30,15 +32,17 @@ const NARROWEST = 20;
  */
 export async function showCard(terminal: Terminal, json: string, style: TimeStyle): Promise<void> {
   const fields = [...fieldsOf(json, '', style), ...changesOf(terminal, json)];
-  const indent = Math.max(0, ...fields.filter(({ text }) => text !== undefined).map(({ label }) => label.length)) + GAP;
+  const cells = ({ label }: Field) => escapeLine(label).length;
+  const indent = Math.min(WIDEST, Math.max(0, ...fields.filter(({ text }) => text !== undefined).map(cells))) + GAP;
   const { default: wrap } = await import('wrap-ansi');
   const room = Math.max(NARROWEST, terminal.width - indent);
-  const lines = fields.flatMap(({ label, text, style: painted, below = [] }) => {
+  const lines = fields.flatMap((field) => {
+    const { label, text, style: painted, below = [] } = field;
     const name = terminal.paint('bold', escapeLine(label));
     if (text === undefined) return [name, ...below];
     const [first = '', ...others] = wrap(escapeLine(text), room, { hard: true, trim: false }).split('\n');
     const paint = (line: string) => (painted ? terminal.paint(painted, line) : line);
-    const before = name + ' '.repeat(Math.max(1, indent - label.length));
+    const before = name + ' '.repeat(Math.max(1, indent - cells(field)));
     return [before + paint(first), ...others.map((line) => ' '.repeat(indent) + paint(line))];
   });
   await terminal.out(`${lines.join('\n')}\n`);

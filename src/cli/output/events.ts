@@ -58,9 +58,31 @@ export function whoOf({ context, subject }: Pick<ShownEvent, 'context' | 'subjec
   return same ? said : `*${said} (by ${ref})`;
 }
 
-/** Audit events as text rows, and as names: an event's name is its id. */
-export function eventForms(terminal: Terminal, style: TimeStyle): TextForms {
-  return textForms<ShownEvent>(terminal, Object.values(eventColumns(style)), ({ id }) => textOf(id));
+const UUID = /^[\da-f]{8}(-[\da-f]{4}){3}-[\da-f]{12}$/;
+/** So many of the last digits of a UUID name an event: 8, or more where these are those of several that are shown together. */
+const DIGITS = [8, 10, 12] as const;
+
+/** The last digits of a UUID, which are random; any other identifier as it is. Every command on one event takes it. */
+export const shortId = (id: string, digits: number): string => (UUID.test(id) ? id.slice(-digits) : id);
+
+/**
+ * Audit events as text rows, and as names: an event's name is its id. On a terminal rows have short identifiers, unless they
+ * are `wide`.
+ */
+export function eventForms(terminal: Terminal, style: TimeStyle, { wide = false } = {}): TextForms {
+  const columns = eventColumns(style);
+  const isShort = terminal.isTTY && !wide;
+  if (!isShort) return textForms<ShownEvent>(terminal, Object.values(columns), ({ id }) => textOf(id));
+  let digits: number = DIGITS[0];
+  const short: Column<ShownEvent> = { header: 'ID', value: ({ id }) => shortId(textOf(id), digits) };
+  const forms = textForms<ShownEvent>(terminal, Object.values({ ...columns, id: short }), ({ id }) => textOf(id));
+  const rows = (raws: readonly string[]) => {
+    const ids = [...new Set(raws.map((raw) => textOf((JSON.parse(raw) as ShownEvent | null)?.id)))];
+    const isUnique = (count: number) => new Set(ids.map((id) => shortId(id, count))).size === ids.length;
+    digits = DIGITS.find((count) => count >= digits && isUnique(count)) ?? 12;
+    return forms.rows(raws);
+  };
+  return { ...forms, rows };
 }
 
 type LoggedEvent = ShownEvent & { difference: Difference };

@@ -52,6 +52,7 @@ const FILTERS: Topic = {
     ['--rel group=devs', 'resources: a relation; of users group, of groups member'],
     ['--match any', 'resources: one term is enough; none: no term holds; default: all'],
     ['--max 0', 'all that match; default: 50'],
+    ['099a8057', 'the short identifier of an event, its last 8, 10 or 12 digits, wherever one is asked for'],
   ],
 };
 

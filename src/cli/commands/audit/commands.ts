@@ -9,6 +9,7 @@ import { UsageError } from '../../output/failures.js';
 import { openEvents } from '../../output/formats/lines.js';
 import { showCard } from '../card.js';
 import { showPages } from '../pages.js';
+import { wholeId } from './event-id.js';
 import { AuditFilterCommand } from './filters.js';
 import { eventsPath } from './paths.js';
 import { tellValues } from './values-there.js';
@@ -18,10 +19,12 @@ export class AuditGet extends ApiCommand {
   static override usage = ApiCommand.Usage({
     description: 'show audit events by their identifiers',
     details:
-      'On a terminal, one event is shown with all that it has; several are a list. ' +
+      'On a terminal, one event is shown with all that it has; several are a list. The short identifiers of lists are taken, ' +
+      'too: the last 8, 10 or 12 digits. ' +
       'All identifiers are tried; each failure is reported, and the exit code is then 1.',
     examples: [
       ['One event, as the service has it', 'svc audit get 01890a5d-ac96-774b-bcce-b302099a8057 -o json'],
+      ['By its short identifier', 'svc audit get 099a8057'],
       ['Several events', 'svc audit get ID1 ID2'],
     ],
   });
@@ -41,7 +44,8 @@ export class AuditGet extends ApiCommand {
         { name: 'itemKind', raw: '"auditevent"' },
       ]);
     }
-    const code = await this.tryAll(this.ids, async (id) => {
+    const code = await this.tryAll(this.ids, async (given) => {
+      const id = await wholeId(client, org, given);
       const at = path`/audit/org/${org}/id/${id}`;
       const envelope = await client.call({ method: 'GET', path: at, on: 'audit', retry: 'safe' });
       const item = member(envelope, 'item') ?? 'null';
@@ -74,6 +78,7 @@ export class AuditList extends AuditFilterCommand {
 
   override output = eventOutput();
   order = Option.String('--order', { description: 'received: in the order of the log, oldest first' });
+  wide = Option.Boolean('--wide', false, { description: 'whole identifiers, also on a terminal' });
   page = Option.String('--page', { description: 'show only this page, from 1, instead of --max' });
   pageSize = Option.String('--page-size', {
     description: `events on a page with --page, 1 to ${LIMITS.page.most}; default ${LIMITS.page.usual}`,
@@ -85,7 +90,7 @@ export class AuditList extends AuditFilterCommand {
       throw new UsageError('--order is `received`, or not given');
     const { org, filters } = await this.filters();
     const client = await this.authorized();
-    const sink = await openEvents(this.terminal, this.format, eventForms(this.terminal, this.timeStyle));
+    const sink = await openEvents(this.terminal, this.format, eventForms(this.terminal, this.timeStyle, this));
     const limit = page ? Number(page.pageSize) : this.limit;
     const start = eventsPath(org, this.resource, { ...filters, order: this.order, ...page }, limit);
     const more = page ? `--page ${Number(page.page) + 1} for the next` : '--max 0 for all';

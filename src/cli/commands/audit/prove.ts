@@ -3,6 +3,7 @@ import { Option } from 'clipanion';
 import { ApiCommand, onlyIn } from '../../command.js';
 import { CliError, EXIT } from '../../output/failures.js';
 import { writing } from '../../output/new-file.js';
+import { wholeId } from './event-id.js';
 
 /** Fetches the proof of one event, and verifies it before anybody relies on it. */
 export class AuditProve extends ApiCommand {
@@ -29,11 +30,12 @@ export class AuditProve extends ApiCommand {
     const client = await this.authorized();
     const { auditEndpoint } = await this.settings();
     const { provenEvent } = await import('../../proof/event.js');
-    const { event, proof, found } = await provenEvent(client, { auditEndpoint, org, id: this.id }, this.context.env);
+    const id = await wholeId(client, org, this.id);
+    const { event, proof, found } = await provenEvent(client, { auditEndpoint, org, id }, this.context.env);
     if (this.event !== undefined) await writeNew(this.event, Buffer.concat([event, Buffer.from('\n')]));
     if (this.out !== undefined) await writeNew(this.out, Buffer.from(proof));
     else await this.terminal.out(proof);
-    this.terminal.note(`verified: ${this.id} is leaf ${found.leaf} of ${found.size}`);
+    this.terminal.note(`verified: ${id} is leaf ${found.leaf} of ${found.size}`);
   }
 }
 
