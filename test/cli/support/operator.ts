@@ -75,6 +75,7 @@ export function normalized(text: string, folder: string): string {
       .replaceAll(/\b20(2[5-9]|[3-9]\d)-\d\d-\d\d \d\d:\d\d:\d\d\b/g, '2026-01-01 00:00:00')
       .replaceAll(/(?<=^|\s)\d+[smhdy]( {2,}|(?=\n|$))/g, (age) => 'AGE'.padEnd(age.length))
       .replaceAll(/\((\d+[smhdy] ago|in \d+[smhdy])\)/g, '(AGE)')
+      .replaceAll(/(?<= {2})[0-9a-f]{8}(?=\n|$)/g, 'SHORT-ID')
       .replaceAll(/\b[0-9a-f]{64}\b/g, 'f'.repeat(64))
       // Whether there was time to show progress, before it was cleared, is a matter of chance.
       .replaceAll(/(\r\u001b\[K[^\r\n]+)+\r\u001b\[K/g, '')
