@@ -36,7 +36,7 @@ export class AuditFilterDto extends EventTimesDto {
     'Only events whose `id` is a UUID that ends with these 8, 10 or 12 hexadecimal digits, in small letters.',
     'b302099a8057',
   )
-  @IsText({ pattern: '^([0-9a-f]{2}){4,6}$' })
+  @IsText({ pattern: '^([\\da-f]{2}){4,6}$' })
   idEnding?: string;
 }
 

@@ -1,5 +1,4 @@
-import type { ApiClient } from '../../../client/api-client.js';
-import { path } from '../../../client/api-client.js';
+import { type ApiClient, path } from '../../../client/api-client.js';
 import { nextOf, queryText } from '../../../client/pages.js';
 import { shortId } from '../../output/events.js';
 import { CliError, EXIT } from '../../output/failures.js';
