@@ -120,7 +120,7 @@ function checkReceived(kind: KindName): void {
 const ENDING = /^([\da-f]{2}){4,6}$/;
 
 /** Throws for a field that the kind does not have, or for what no identifier ends with. */
-function checkFilter(kind: KindName, filter: Filter): void {
+export function checkFilter(kind: KindName, filter: Filter): void {
   if (filter.op !== 'ends') fieldType(kind, filter.field);
   else if (!ENDING.test(filter.value)) throw new Error('a UUID ends with 8, 10 or 12 hexadecimal digits');
 }

@@ -1,6 +1,6 @@
 import { LIMITS } from '../contract/limits.js';
 import { type KindName, kindOf } from './kinds.js';
-import type { Filter } from './search.js';
+import { checkFilter, type Filter } from './search.js';
 
 export interface StatsQuery {
   readonly org: string;
@@ -45,7 +45,7 @@ export function checkStats(kind: KindName, { by, top, bounds, filters }: StatsQu
   const { values } = LIMITS.stats;
   if (!Number.isInteger(top) || top < 1 || top > values) throw new Error(`top is a whole number from 1 to ${values}`);
   if (bounds.length > 0 && fields[sort] !== 'time') throw new Error(`${kind} is not ordered by time`);
-  for (const { field } of filters) if (!Object.hasOwn(fields, field)) throw new Error(`${kind} has no field ${field}`);
+  for (const filter of filters) checkFilter(kind, filter);
 }
 
 export function nothingCounted({ bounds }: Pick<StatsQuery, 'bounds'>): Stats {

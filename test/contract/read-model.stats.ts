@@ -84,6 +84,17 @@ export function statsCases({ it }: ModelCases): void {
     expect(await count(model, { org: 'nobody', bounds })).toMatchObject({ count: 0, values: [], buckets: [0] });
   });
 
+  it('counts what has an identifier with an ending', async ({ model }) => {
+    const ids = ['01890a5d-ac96-774b-bcce-b302099a8057', '01890a5d-ac96-774b-bcce-b302099a8058'] as const;
+    await store(
+      model,
+      ids.map((id, n) => event(n, { id, fields: { actionType: `act ${n}` } })),
+    );
+    const filters: Filter[] = [{ field: 'id', op: 'ends', value: '099a8057' }];
+    expect(await count(model, { filters })).toMatchObject({ count: 1, values: [{ value: 'act 0', count: 1 }] });
+    await expect(count(model, { filters: [{ field: 'id', op: 'ends', value: '*7' }] })).rejects.toThrow('hexadecimal');
+  });
+
   it('counts, for any events and filters, what a list of them has', async ({ model }) => {
     const word = fc.constantFrom('', 'a', 'A', 'b', '\u{ff5e}');
     const some = fc.record({ resourceName: word, actionType: word }, { requiredKeys: [] });

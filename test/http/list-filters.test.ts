@@ -242,3 +242,24 @@ describe('the query of a list', () => {
     }
   });
 });
+
+// Exports are events themselves: what follows here would list them.
+describe('counts and exports take the same filters', () => {
+  test.each([...FIELDS, 'idEnding'] as const)('%s', async (field) => {
+    const [first] = all.filter(({ context }) => context.name === 'app') as [Event];
+    const value = field === 'idEnding' ? first.id.slice(-12) : String(READ[field](first));
+    const expected = await ids(org.audit, { [field]: value });
+    expect(expected).toContain(first.id);
+
+    const counted = await org.api.get<{ count: number }>(
+      withQuery(`${org.audit}/-stats`, { by: 'contextName', [field]: value }),
+    );
+    expect([counted.status, counted.body.count]).toEqual([200, expected.length]);
+    // An export with proofs waits until what came before it is sealed: one field shows it.
+    for (const proof of field === 'idEnding' ? ['false', 'true'] : ['false']) {
+      const { status, text } = await org.api.get(withQuery(`${org.audit}/-export`, { proof, [field]: value }));
+      expect(status).toBe(200);
+      for (const id of expected) expect(text).toContain(id);
+    }
+  });
+});
