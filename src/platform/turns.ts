@@ -15,6 +15,9 @@ const OVERDRAFT_MS = 250;
  */
 export type Steps<Result> = Generator<void, Result, boolean>;
 
+/** How many bytes of text are looked at in one step; one string is not interrupted. */
+export const STEP_BYTES = 256 * 1024;
+
 /** The results of the work on each item, an item a step. */
 export function* eachInSteps<Item, Result>(items: readonly Item[], work: (item: Item) => Result): Steps<Result[]> {
   const results: Result[] = [];

@@ -159,6 +159,9 @@ const texts = JSON.stringify(
 );
 /** Each number must be compared with what a double makes of it. */
 const exponents = `{"resource":{"name":"e","data":{"a":[${'1e1,'.repeat(60_000)}1]}}}`;
+const wrappedInCloudEvent = `{"specversion":"1.0","id":"1","source":"/s","type":"t","data":${exponents}}`;
+const CLOUDEVENT = 'application/cloudevents+json';
+const longEvent = (bytes: number) => `{"resource":{"name":"l","data":{"a":[${'[1],'.repeat(bytes / 4)}1]}}}`;
 const FILTERS = ['requestId', 'podId', 'location', 'gvcAlias', 'actionType', 'subjectEmail', 'resultStatus'] as const;
 const REPORT = '/org/heavy/group/g1-x/-accessreport';
 /** When all was seeded, by the clock of the log, and a little later each. */
@@ -172,6 +175,10 @@ const query = (spec: object) => ({
 });
 const bulk = (body: string, type = 'application/x-ndjson') => {
   const path = '/audit/org/heavy/auditctx/app/-bulk';
+  return { method: 'POST', path, type, body: new TextEncoder().encode(body) };
+};
+const ingest = (body: string, type = 'application/x-ndjson') => {
+  const path = '/audit/org/heavy/auditctx/app/-ingest';
   return { method: 'POST', path, type, body: new TextEncoder().encode(body) };
 };
 const terms = (count: number, term: (n: number) => object) => Array.from({ length: count }, (_, n) => term(n));
@@ -233,6 +240,29 @@ const ATTACKS: readonly Attack[] = [
     atOnce: 32,
     requests: [{ method: 'POST', path: '/audit/org/heavy/auditctx/app', body: exponents }],
     statuses: [201, 202, 503],
+  },
+  {
+    name: 'ingested events that are too long: wrapped, in a CloudEvent, of many members, of one text',
+    atOnce: 2,
+    requests: [
+      ingest(`{"event":${longEvent(2 * MIB)},"idempotencyKey":"k"}`),
+      ingest(`{"specversion":"1.0","id":"1","source":"/s","type":"t","data":${longEvent(8 * MIB)}}`, CLOUDEVENT),
+      ingest(`{"resource":{"name":"m","data":{${'"a":1,'.repeat(MIB)}"b":2}}}`),
+      ingest(`{"resource":{"name":"m","data":"${'x'.repeat(8 * MIB)}"}}`),
+    ],
+    statuses: [200, 429, 503],
+    quickMs: BESIDE_LARGE_MS,
+  },
+  {
+    name: 'ingested lines of 240 KB of numbers',
+    atOnce: 8,
+    requests: [
+      ingest(exponents),
+      ingest(exponents.replace('"name":"e",', '')),
+      ingest(wrappedInCloudEvent, CLOUDEVENT),
+    ],
+    statuses: [200, 503],
+    quickMs: BESIDE_LARGE_MS,
   },
   {
     name: `changes beside ${WIDE_GROUPS} groups of 200 members`,

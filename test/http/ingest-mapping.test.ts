@@ -1,4 +1,5 @@
 import { type Event, newOrg, type Org, pointers, type Refusal } from '../support/api.js';
+import { rawOf } from '../support/ingest.js';
 import { startService, type TestService } from '../support/service.js';
 
 interface Context {
@@ -385,6 +386,19 @@ describe('a mapping', () => {
     expect(await ingest('{"order":{"id":1}}\n{"order":{"id":1}}')).toMatchObject({ recorded: 2 });
   });
 
+  test('knows a line by its key, also if it is too long for an event', async () => {
+    await set({ ingest: { ...byOrder, key: '/meta/0/n~1k' } });
+    const long = (key: string, count: number) =>
+      JSON.stringify({ order: { id: 1 }, fill: Array(count).fill(['x']), meta: [{ 'n/k': key }] });
+    const wrapped = (key: string) =>
+      JSON.stringify({ event: { resource: { name: 'a', data: 'x'.repeat(300_000) } }, idempotencyKey: key });
+    const lines = [long('a', 50_000), long('b', 50_000), long('c', 500_000), wrapped('d'), wrapped('e')];
+    const { recorded: all, unmapped, firstUnmapped } = await ingest(lines.join('\n'));
+    expect([all, unmapped]).toEqual([5, 5]);
+    expect(firstUnmapped[0]?.reason).toBe(`the line has ${lines[0]?.length} bytes; an event may have at most 262144`);
+    expect(await ingest(`${lines.join('\n')}\n${wrapped('f')}`)).toMatchObject({ recorded: 1, repeated: 5 });
+  });
+
   test('knows a line by its file and offset', async () => {
     await set({ ingest: { preset: 'vector' } });
     const at = (offset: number) => JSON.stringify({ ...VECTOR, offset });
@@ -486,6 +500,43 @@ describe('CloudEvents', () => {
     const event = JSON.stringify({ ...attributes, specversion: '1.1' });
     expect(await ingest(event, structured)).toMatchObject({ recorded: 1, unmapped: 1 });
     expect(await ingest(event, structured)).toMatchObject({ recorded: 0, repeated: 1 });
+  });
+
+  test('of over 256 KiB are known by source and id, in each mode', async () => {
+    const event = (id: string) => JSON.stringify({ ...attributes, id, data: { fill: Array(100_000).fill([1]) } });
+    const headers = {
+      'content-type': 'application/json',
+      'ce-specversion': '1.0',
+      'ce-source': '/shop',
+      'ce-type': 't',
+    };
+    const sendings = [
+      () => ingest(event('1'), structured),
+      () => ingest(`[${event('2')}]`, batched),
+      () => ingest(JSON.stringify({ fill: Array(100_000).fill([1]) }), { ...headers, 'ce-id': '3' }),
+      () => ingest('ü"\n'.repeat(100_000), { ...headers, 'content-type': 'text/plain', 'ce-id': '4' }),
+      () => ingest(Buffer.alloc(300_001, 0xff), { ...headers, 'content-type': 'image/png', 'ce-id': '5' }),
+    ];
+    for (const send of sendings) {
+      expect(await send()).toMatchObject({ lines: 1, recorded: 1, unmapped: 1 });
+      expect(await send()).toMatchObject({ lines: 1, recorded: 0, repeated: 1 });
+    }
+  });
+
+  test('in binary mode over 256 KiB keep their data', async () => {
+    const headers = { 'ce-specversion': '1.0', 'ce-source': '/shop', 'ce-type': 't', 'ce-id': '1' };
+    const [text, bytes] = ['ü"\n\\'.repeat(100_000), Buffer.alloc(300_001, 0xfe)];
+    await ingest(text, { ...headers, 'content-type': 'text/plain' });
+    await ingest(bytes, { ...headers, 'content-type': 'image/png', 'ce-id': '2' });
+    const events = await recorded();
+    const last = events.findIndex(
+      ({ resource }) => (resource.data as { part: number }).part === 1 && resource !== events[0]?.resource,
+    );
+    const [one, other] = [events.slice(0, last), events.slice(last)].map((parts) =>
+      JSON.parse(rawOf(parts).toString()),
+    );
+    expect(one.data === text).toBe(true);
+    expect(Buffer.from(other.data_base64, 'base64').equals(bytes)).toBe(true);
   });
 
   test.each([

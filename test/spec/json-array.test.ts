@@ -1,12 +1,10 @@
 import { arrayItems } from '../../src/http/json/array.js';
 import fc from '../support/fast-check.js';
+import { finish } from '../support/steps.js';
 
 function itemsOf(text: string): { items: string[] | undefined; steps: number } {
-  const work = arrayItems(Buffer.from(text));
-  for (let steps = 1; ; steps += 1) {
-    const step = work.next(false);
-    if (step.done) return { items: step.value?.map(String), steps };
-  }
+  const { result, steps } = finish(arrayItems(Buffer.from(text)));
+  return { items: result?.map(String), steps };
 }
 
 /** Escapes and brackets in texts, again and again, so that steps end within them and behind a backslash. */

@@ -7,6 +7,7 @@ import { otlpCandidates } from '../../src/http/ingest/sources/otlp.js';
 import { scaled } from '../hardening/scale.js';
 import fc from '../support/fast-check.js';
 import { type AnyValue, attributes, type ExportRequest, FORMATS, type LogRecord, requestOf } from '../support/otlp.js';
+import { finish } from '../support/steps.js';
 
 const NOW = Date.parse('2026-01-01T00:00:00Z');
 const MIB = 1024 * 1024;
@@ -37,15 +38,15 @@ function read(body: Buffer, type: string): Outcome {
 }
 
 /** The event that is recorded, or why it is recorded as it came. Throws anything else. */
-function eventOf({ event, raw }: Candidate): unknown {
+function eventOf(candidate: Candidate): unknown {
   try {
-    const made = event();
+    const { result: made } = finish(candidate.event());
     if (!Buffer.isBuffer(made)) throw new Error('the events of this source are texts');
     readEvent(made, NOW);
     return JSON.parse(made.toString());
   } catch (error) {
     if (!(error instanceof Unmappable)) throw error;
-    return { raw: raw.toString('latin1'), reason: error.message };
+    return { raw: candidate.raw.toString('latin1'), reason: error.message };
   }
 }
 
@@ -195,7 +196,7 @@ test('knows an integer in JSON as a number, too, and a double that is no number'
       '{"key":"n","value":{"intValue":9007199254740993}},{"key":"d","value":{"doubleValue":"NaN"}}]}]}]}]}',
   );
   const [candidate] = read(body, JSON_FORMAT.type).candidates;
-  expect(String(candidate?.event())).toContain(
+  expect(String(candidate && finish(candidate.event()).result)).toContain(
     '"data":{"timeUnixNano":1760000000123456789,"attributes":{"n":9007199254740993,"d":"NaN"}}',
   );
   expect(eventOf(candidate as Candidate)).toMatchObject({ eventTime: '2025-10-09T08:53:20.123456789Z' });
@@ -205,7 +206,7 @@ test('names a log record by its own attributes, not by those of its resource', (
   const uid = { 'log.record.uid': '1' };
   const sent = requestOf([{ attributes: attributes(uid) }, {}], uid);
   const { candidates } = read(BINARY.encode(sent), BINARY.type);
-  for (const { event } of candidates) event();
+  for (const candidate of candidates) finish(candidate.event());
   expect(candidates.map(({ key }) => key)).toEqual(['uid:1', undefined]);
 });
 

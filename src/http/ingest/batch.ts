@@ -49,7 +49,7 @@ export class BatchReader {
     const { contextName, batchKey, now } = this.reading;
     const keyOfBatch = batchKey === undefined ? undefined : `${batchKey}/${line}`;
     try {
-      const made = candidate.event();
+      const made = yield* candidate.event();
       const read = Buffer.isBuffer(made) ? readEvent(made, now) : made;
       const { idempotencyKey = candidate.key ?? keyOfBatch, ...item } = read;
       const digest =

@@ -2,7 +2,9 @@ import type { PublishItem } from '../../commands/audit-publish.js';
 import { ControlError, type FieldFault } from '../../contract/errors.js';
 import { LIMITS } from '../../contract/limits.js';
 import type { SentAuditEvent } from '../../model/audit-event.js';
+import type { Steps } from '../../platform/turns.js';
 import { parseEvent } from '../json/event.js';
+import { MOST_ITEM_BYTES } from '../requests/bulk-items.js';
 import { eventFaults } from '../requests/event-check.js';
 
 /** Something that was sent to become one event. */
@@ -21,7 +23,7 @@ export interface Candidate {
    * The JSON text of an event as a client publishes it, or the event that was read of it already: a key of that goes before
    * `key`. Throws `Unmappable`. It is called once, and only when its event is about to be recorded.
    */
-  readonly event: () => Buffer | PublishItem;
+  event(): Steps<Buffer | PublishItem>;
 }
 
 /** Why something that was sent is no event. The message is a reason for people. `key`: a name of it, if one was read. */
@@ -36,13 +38,14 @@ export class Unmappable extends Error {
   }
 }
 
-/** A longer text is no event anyway. One that is not much longer than an event is read, because it may have a key. */
-const MOST_READ_BYTES = 8 * LIMITS.bodyBytes;
+/** Whether a text is too long to be an event. To parse it would hold the event loop: only its key is read. */
+export function isLong({ length }: Buffer): boolean {
+  return length > MOST_ITEM_BYTES;
+}
 
-/** Throws `Unmappable` for a text that is too long to be read: to parse it would hold the event loop. */
-export function checkLength({ length }: Buffer): void {
-  if (length <= MOST_READ_BYTES) return;
-  throw new Unmappable(`the line has ${length} bytes; an event may have at most ${LIMITS.bodyBytes}`);
+/** Of a text that `isLong`. */
+export function tooLong({ length }: Buffer, key: string | undefined): Unmappable {
+  return new Unmappable(`the line has ${length} bytes; an event may have at most ${LIMITS.bodyBytes}`, key);
 }
 
 /** The event in a JSON text. Throws `Unmappable` with its first fault. */
@@ -59,7 +62,7 @@ export function readEvent(json: Buffer, now: number): PublishItem {
 }
 
 /** Throws `Unmappable` in place of a refusal. */
-export function asMappable(read: () => PublishItem): PublishItem {
+export function asMappable<Result>(read: () => Result): Result {
   try {
     return read();
   } catch (error) {

@@ -5,26 +5,29 @@ import { LIMITS } from '../../contract/limits.js';
 import type { SentAuditEvent } from '../../model/audit-event.js';
 import type { IngestMapping, IngestSettings, Preset, Sources } from '../../model/ingest.js';
 import { isObject, type Json } from '../../model/json.js';
+import type { Steps } from '../../platform/turns.js';
 import { FORMATS } from '../../shapes/shape.js';
 import { parseJson } from '../json/parse.js';
-import { checkLength, readEvent, Unmappable } from './candidate.js';
+import { pick } from '../json/pick.js';
+import { isLong, readEvent, tooLong, Unmappable } from './candidate.js';
 import { presetOf } from './presets.js';
 import { syslogLine } from './syslog-line.js';
 import { readTime } from './times.js';
 
 /** Makes an event of a line, with the whole line in `resource.data`, byte for byte. Throws `Unmappable`. */
-export type Mapper = (raw: Buffer) => PublishItem;
+export type Mapper = (raw: Buffer) => Steps<PublishItem>;
 
 /** For lines that reach a context now. */
 export function mapperOf(settings: IngestSettings, context: string, now: number): Mapper {
   const { mapping, keys } = mappingsOf(settings, context);
   const read = partsReader(mapping, keys, now);
-  return (raw) => {
-    checkLength(raw);
+  const paths = keyPaths(keys);
+  return function* (raw) {
+    if (isLong(raw)) throw tooLong(raw, read((yield* pick(raw, paths)) as Json).key);
     const { value, data } = lineOf(raw, settings.preset);
     const { key, resource, others } = read(value);
     if (!('name' in resource) && !('id' in resource)) throw new Unmappable(unnamed(settings), key);
-    return keyed(key, () => readEvent(around(data, resource, others), now));
+    return yield* keyed(key, eventOf(around(data, resource, others), now));
   };
 }
 
@@ -76,11 +79,11 @@ function partsReader(mapping: IngestMapping, keys: readonly IngestMapping[], now
   };
 }
 
-/** What `read` reads, or why it cannot, under a key. */
-export function keyed(key: string | undefined, read: () => PublishItem): PublishItem {
-  if (key === undefined) return read();
+/** What is read, or why it cannot be, under a key. */
+export function* keyed(key: string | undefined, reading: Steps<PublishItem>): Steps<PublishItem> {
+  if (key === undefined) return yield* reading;
   try {
-    return { ...read(), idempotencyKey: key };
+    return { ...(yield* reading), idempotencyKey: key };
   } catch (error) {
     throw error instanceof Unmappable ? new Unmappable(error.message, key) : error;
   }
@@ -118,6 +121,12 @@ function lineOf(raw: Buffer, preset: Preset | undefined): Line {
   if (!parts) throw new Unmappable(`the line is neither ${OPEN_OBJECT.test(line) ? 'sound JSON' : 'JSON'} nor syslog`);
   const value = { line, ...parts };
   return { value: { message: line, ...value }, data: Buffer.from(JSON.stringify(value)) };
+}
+
+/** What a key is read of. */
+function keyPaths(keys: readonly IngestMapping[]): string[][] {
+  const sources = keys.flatMap(({ key, position }) => [key ?? [], position ?? []].flat(2));
+  return sources.flatMap((source) => (typeof source === 'string' ? [pathOf(source)] : []));
 }
 
 type Reader = (line: Json) => string | undefined;
@@ -229,4 +238,10 @@ function around(line: Buffer, resource: object, rest: object): Buffer {
     line,
     Buffer.from(others === '}' ? '}}' : `},${others}`),
   ]);
+}
+
+/** In a step of its own: the line was parsed in the one before. */
+function* eventOf(json: Buffer, now: number): Steps<PublishItem> {
+  yield;
+  return readEvent(json, now);
 }

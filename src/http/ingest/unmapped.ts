@@ -21,8 +21,7 @@ export function* unmappedEvents(
   isBinary = false,
 ): Steps<SentAuditEvent[]> {
   const reason = why.slice(0, REASON_CHARACTERS).toWellFormed();
-  const isText = !isBinary && isUtf8(raw) && !(yield* isMostlyEscapes(raw));
-  const pieces: object[] = yield* isText ? textPieces(raw) : bytePieces(raw);
+  const pieces: object[] = yield* !isBinary && (yield* isText(raw)) ? textPieces(raw) : bytePieces(raw);
   if (pieces.length === 0) pieces.push({ raw: '' });
   return pieces.map((piece, index) => {
     const parts = pieces.length > 1 ? { part: index + 1, parts: pieces.length } : {};
@@ -30,14 +29,15 @@ export function* unmappedEvents(
   });
 }
 
-/** Whether JSON would take more than two bytes for each: control characters take six. In base64 four take three. */
-function* isMostlyEscapes(raw: Buffer): Steps<boolean> {
+/** Whether JSON has it as text. Not if that takes more than two bytes for each: control characters take six; base64 takes four for three. */
+export function* isText(raw: Buffer): Steps<boolean> {
+  if (!isUtf8(raw)) return false;
   let more = 0;
   for (let start = 0; start < raw.length; start += PART_BYTES) {
     for (const byte of raw.subarray(start, start + PART_BYTES)) more += ESCAPE_BYTES[byte] as number;
     yield;
   }
-  return more > raw.length;
+  return more <= raw.length;
 }
 
 /** By byte: how much longer JSON makes it. */
@@ -75,7 +75,7 @@ function writtenBytes(raw: Buffer, start: number, end: number): number {
 }
 
 /** The first place at or before `at` where a character begins, or the end. */
-function beforeCharacter(raw: Buffer, at: number): number {
+export function beforeCharacter(raw: Buffer, at: number): number {
   if (at >= raw.length) return raw.length;
   let place = at;
   while (((raw[place] as number) & 0xc0) === 0x80) place -= 1;

@@ -1,9 +1,6 @@
 import { ControlError } from '../../contract/errors.js';
 import { COMMA, END, JsonTokens, OPEN_ARRAY, skipSpace } from '../../contract/json-tokens.js';
-import type { Steps } from '../../platform/turns.js';
-
-/** How many bytes are looked at in one step; a string longer than that is not interrupted. */
-const STEP_BYTES = 256 * 1024;
+import { STEP_BYTES, type Steps } from '../../platform/turns.js';
 
 /**
  * The texts of the items of a JSON array, so that each can be parsed, and refused, on its own. Looks at brackets,

@@ -119,8 +119,15 @@ const ROOT = 'value';
 /** A longer number is kept as it is written, whatever its value: comparing it could take long. */
 const LONGEST_COMPARED = 100;
 
+/**
+ * Numbers of at most 15 digits that are far from the largest and smallest doubles. No two of them have the same nearest double
+ * (IEEE 754, 5.12.2), so the shortest text of that double, which is one of them, has the value that was sent.
+ */
+const SHORT = /^-?[\d.]{1,15}(?:[eE][+-]?\d{1,2})?$/;
+
 /** Whether the double that is nearest to the number is written back with the same value. */
 function isHeld(source: string): boolean {
+  if (SHORT.test(source)) return true;
   if (source.length > LONGEST_COMPARED) return false;
   const written = String(Number(source));
   if (written === source) return true;

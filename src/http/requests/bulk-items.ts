@@ -3,21 +3,20 @@ import { ControlError, type FieldFault, validationFailed } from '../../contract/
 import { COLON, COMMA, JsonTokens, OPEN_OBJECT, QUOTE, skipSpace } from '../../contract/json-tokens.js';
 import { LIMITS } from '../../contract/limits.js';
 import type { SentAuditEvent } from '../../model/audit-event.js';
+import { isObject } from '../../model/json.js';
 import { escapePointer } from '../../platform/text.js';
 import { eachInSteps, type Steps } from '../../platform/turns.js';
 import { idempotencyKeyFault } from '../errors/request-faults.js';
 import { arrayItems } from '../json/array.js';
 import { parseEvent } from '../json/event.js';
 import { parseJson } from '../json/parse.js';
+import { pick } from '../json/pick.js';
 import { eventFaults } from './event-check.js';
 
 const EMPTY_EVENT = Buffer.from('{}');
 
-/** What a wrapper may add to its event: the key, with escapes, and white space. */
-const WRAPPER_BYTES = 4 * 1024;
-
-/** A longer text is not looked through for its key: that would hold the event loop. */
-const MOST_WRAPPER_BYTES = 8 * LIMITS.bodyBytes;
+/** A longer text is no item. A wrapper may add so much to its event: the key, with escapes, and white space. */
+export const MOST_ITEM_BYTES = LIMITS.bodyBytes + 4 * 1024;
 
 /** White space that is passed over in one step. */
 const BLANK_BYTES = 256 * 1024;
@@ -85,7 +84,7 @@ function tried(make: () => PublishItem): BulkItem {
  * bulk, wrapped too.
  */
 export function bulkItem(text: Buffer, now: number): PublishItem {
-  if (text.length > LIMITS.bodyBytes + WRAPPER_BYTES) throw tooLarge(text.length);
+  if (text.length > MOST_ITEM_BYTES) throw tooLarge(text.length);
   const wrapped = wrappedEvent(text);
   if (!wrapped) {
     if (text.length > LIMITS.bodyBytes) throw tooLarge(text.length);
@@ -109,17 +108,28 @@ export function bulkItem(text: Buffer, now: number): PublishItem {
 
 /** The sound key of a wrapper whose event may be faulty. */
 export function wrapperKey(text: Buffer): string | undefined {
-  if (text.length > MOST_WRAPPER_BYTES || !text.includes('"idempotencyKey"')) return undefined;
+  if (!text.includes('"idempotencyKey"')) return undefined;
   const wrapped = wrappedEvent(text);
   if (!wrapped) return undefined;
   try {
     const { value } = parseJson(Buffer.concat([wrapped.before, EMPTY_EVENT, wrapped.after]));
-    const { idempotencyKey: key } = value as { readonly idempotencyKey?: unknown };
-    return typeof key === 'string' && idempotencyKeyFault(key) === undefined ? key : undefined;
+    return soundKey(value);
   } catch (error) {
     if (error instanceof ControlError) return undefined;
     throw error;
   }
+}
+
+/** As `wrapperKey`, of a text that is too long for an item. */
+export function* longWrapperKey(text: Buffer): Steps<string | undefined> {
+  if (!text.includes('"idempotencyKey"')) return undefined;
+  const found = yield* pick(text, [['idempotencyKey'], ['event'], ['resource']]);
+  return isObject(found) && 'event' in found && !('resource' in found) ? soundKey(found) : undefined;
+}
+
+function soundKey(wrapper: unknown): string | undefined {
+  const { idempotencyKey: key } = wrapper as { readonly idempotencyKey?: unknown };
+  return typeof key === 'string' && idempotencyKeyFault(key) === undefined ? key : undefined;
 }
 
 /** What stands in a wrapper: the text of its event, and what is around that. */

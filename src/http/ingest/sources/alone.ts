@@ -8,11 +8,10 @@ import {
   QUOTE,
   skipSpace,
 } from '../../../contract/json-tokens.js';
-import type { Steps } from '../../../platform/turns.js';
+import { STEP_BYTES, type Steps } from '../../../platform/turns.js';
+import { skipValue } from '../../json/pick.js';
 
 const NEWLINE = 0x0a;
-/** How many bytes are looked at in one step. */
-const STEP_BYTES = 256 * 1024;
 
 /** Members that a source looks for. */
 const SOUGHT = (['kind', 'apiVersion', 'metadata', 'items', 'Records', 'data'] as const).map((sought) => ({
@@ -65,7 +64,7 @@ export function* concatenatedObjects(bytes: Buffer): Steps<Buffer[] | undefined>
   for (let token = tokens.next(); token !== END; token = tokens.next()) {
     if (token !== OPEN_OBJECT) return undefined;
     const { start } = tokens;
-    tokens.skipValue();
+    yield* skipValue(tokens);
     const object = bytes.subarray(start, tokens.end);
     if (tokens.depth !== 0 || object.includes(NEWLINE)) return undefined;
     objects.push(object);

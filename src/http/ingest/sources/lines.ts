@@ -2,18 +2,17 @@ import type { PublishItem } from '../../../commands/audit-publish.js';
 import { ControlError } from '../../../contract/errors.js';
 import { endOfScalar, OPEN_ARRAY, OPEN_OBJECT, QUOTE, skipSpace, trimmed } from '../../../contract/json-tokens.js';
 import { LIMITS } from '../../../contract/limits.js';
-import { eachInSteps, type Steps } from '../../../platform/turns.js';
+import { eachInSteps, STEP_BYTES, type Steps } from '../../../platform/turns.js';
 import { arrayItems } from '../../json/array.js';
-import { bulkItem, wrapperKey } from '../../requests/bulk-items.js';
-import { asMappable, type Candidate, Unmappable } from '../candidate.js';
+import { bulkItem, longWrapperKey, wrapperKey } from '../../requests/bulk-items.js';
+import { asMappable, type Candidate, isLong, tooLong, Unmappable } from '../candidate.js';
 import { keyed, type Mapper } from '../mapping.js';
 
 const NEWLINE = 0x0a;
 const RETURN = 0x0d;
 
-/** So many lines are found in one step, and so many bytes of white space passed over. */
+/** So many lines are found in one step. */
 const STEP_LINES = 1_000;
-const STEP_BYTES = 256 * 1024;
 
 /**
  * What a body of text has: the items of a JSON array, one JSON object that may span lines, or else the lines that are not
@@ -30,15 +29,20 @@ export function ownOrMapped(texts: readonly Buffer[], now: number, map: Mapper |
   return eachInSteps(texts, (raw) => ({ raw, event: () => eventOf(raw, now, map) }));
 }
 
-function eventOf(raw: Buffer, now: number, map: Mapper | undefined): PublishItem {
+function* eventOf(raw: Buffer, now: number, map: Mapper | undefined): Steps<PublishItem> {
+  if (isLong(raw)) {
+    const key = yield* longWrapperKey(raw);
+    if (!map) throw tooLong(raw, key);
+    return yield* keyed(key, map(raw));
+  }
   try {
     return asMappable(() => bulkItem(raw, now));
   } catch (error) {
     if (!(error instanceof Unmappable)) throw error;
-    return keyed(wrapperKey(raw), () => {
-      if (map) return map(raw);
-      throw error;
-    });
+    yield;
+    const key = wrapperKey(raw);
+    if (!map) throw new Unmappable(error.message, key);
+    return yield* keyed(key, map(raw));
   }
 }
 

@@ -82,16 +82,17 @@ class LogCandidate implements Candidate {
     return this.reading.format.requestOf(this.sent);
   }
 
-  readonly event = (): Buffer => {
+  *event(): Steps<Buffer> {
     const log = this.read();
     const { record, resource, scope } = log;
     const { observedTimeUnixNano } = record.members;
     const seen = Buffer.from(membersIn({ observedTimeUnixNano }));
     const data = joined(seen, record.json, within('resource', resource.json), within('scope', scope.json));
     const { said, contextName, latest } = this.reading;
+    yield;
     const parts = said?.(parsed(data));
     this.key = parts?.key ?? keyOf(log);
-    if (this.key !== undefined) this.identity = identityOf(record, resource, scope);
+    if (this.key !== undefined) this.identity = yield* identityOf(record, resource, scope);
     const event = eventOf(log, contextName, latest);
     const { resource: named, ...others } = parts ? overridden(event, parts) : event;
     const rest = membersIn(others);
@@ -100,7 +101,7 @@ class LogCandidate implements Candidate {
       data,
       Buffer.from(rest === '' ? '}}}' : `}},${rest}}`),
     ]);
-  };
+  }
 
   private read(): { readonly record: Read; readonly resource: SharedRead; readonly scope: SharedRead } {
     const { sent, reading } = this;
@@ -133,10 +134,12 @@ function overridden(
  * A digest without when the log record was seen, of sorted members: a Collector that was killed reads its files again, sees the
  * same lines later, and sends attributes in any order.
  */
-function identityOf(record: Read, resource: SharedRead, scope: SharedRead): Buffer {
+function* identityOf(record: Read, resource: SharedRead, scope: SharedRead): Steps<Buffer> {
+  const own = sorted(record.json);
+  yield;
   const owners = [within('resource', resource.sorted), within('scope', scope.sorted)];
   return createHash('sha256')
-    .update(Buffer.concat([sorted(record.json), ...owners]))
+    .update(Buffer.concat([own, ...owners]))
     .digest();
 }
 
@@ -155,9 +158,10 @@ class KeptCandidate implements Candidate {
     return this.sent.request();
   }
 
-  readonly event = (): never => {
+  // biome-ignore lint/correctness/useYield: nothing is read
+  *event(): Steps<never> {
     throw new Unmappable(this.sent.reason);
-  };
+  }
 }
 
 /** What many log records belong to. */

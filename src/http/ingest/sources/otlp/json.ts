@@ -2,7 +2,7 @@ import { ControlError } from '../../../../contract/errors.js';
 import { COLON, COMMA, END, JsonTokens, OPEN_OBJECT, QUOTE, trimmed } from '../../../../contract/json-tokens.js';
 import { LIMITS } from '../../../../contract/limits.js';
 import { isObject } from '../../../../model/json.js';
-import type { Steps } from '../../../../platform/turns.js';
+import { STEP_BYTES, type Steps } from '../../../../platform/turns.js';
 import { arrayItems } from '../../../json/array.js';
 import { parseJson } from '../../../json/parse.js';
 import {
@@ -17,9 +17,6 @@ import {
   type Sent,
   tooLarge,
 } from './format.js';
-
-/** How many bytes are looked at in one step. */
-const STEP_BYTES = 256 * 1024;
 
 /** What `AnyValue` and `KeyValue` add, three levels to each, is not there any more in the event. */
 const LEVELS_AROUND = 3 * LIMITS.depth;
