@@ -1,8 +1,9 @@
 import type { Logger } from 'pino';
+import { SERVICE_CONTEXT } from '../contract/kinds.js';
 import { auditEntry } from '../event-log/audit-record.js';
 import type { EventLog } from '../event-log/event-log.js';
 import type { Principal } from '../model/access.js';
-import { type AuditEvent, DENIED, recordedEvent, SERVICE_CONTEXT } from '../model/audit-event.js';
+import { type AuditEvent, DENIED, recordedEvent } from '../model/audit-event.js';
 import type { Gravity } from '../model/gravity.js';
 import { publisherOf, SERVICE_PUBLISHER } from '../model/publisher.js';
 import { type Clock, isoTime } from '../platform/clock.js';

@@ -1,9 +1,9 @@
 import type { Logger } from 'pino';
+import { SERVICE_CONTEXT } from '../contract/kinds.js';
 import type { ControlRecord } from '../control/fold.js';
 import { controlEntry } from '../control/record.js';
 import type { ControlState } from '../control/state.js';
 import type { EventLog } from '../event-log/event-log.js';
-import { SERVICE_CONTEXT } from '../model/audit-event.js';
 import { keyUsed } from '../model/key.js';
 import { keyStream } from '../model/streams.js';
 import { type Clock, isoTime } from '../platform/clock.js';

@@ -1,9 +1,10 @@
 import type { Logger } from 'pino';
+import { SERVICE_CONTEXT } from '../contract/kinds.js';
 import type { Caller } from '../control/fold.js';
 import type { ControlState } from '../control/state.js';
 import { auditEntry } from '../event-log/audit-record.js';
 import type { EventLog } from '../event-log/event-log.js';
-import { type AuditEvent, recordedEvent, SERVICE_CONTEXT } from '../model/audit-event.js';
+import { type AuditEvent, recordedEvent } from '../model/audit-event.js';
 import { publisherOf, ROOT_KEY_ID, SERVICE_ORG } from '../model/publisher.js';
 import { isoTime } from '../platform/clock.js';
 import { type Ids, timeOf } from '../platform/ids.js';

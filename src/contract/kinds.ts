@@ -305,3 +305,6 @@ export function kindOf(name: string): Kind {
 export function kindsWith(operation: Operation): readonly Kind[] {
   return KINDS.filter(({ operations }: Kind) => operations.includes(operation));
 }
+
+/** The audit context that only the service writes: the events of its own changes. */
+export const SERVICE_CONTEXT = 'svc';

@@ -1,6 +1,7 @@
+import { SERVICE_CONTEXT } from '../contract/kinds.js';
 import { withReceivedTime } from '../event-log/audit-record.js';
 import { type LogRecord, UnreadableRecord } from '../event-log/event-log.js';
-import { type AuditEvent, SERVICE_CONTEXT } from '../model/audit-event.js';
+import { type AuditEvent } from '../model/audit-event.js';
 import { type ControlEvent, kindOfStream, type Read, type States } from '../model/control-events.js';
 import { isSameJson } from '../model/json.js';
 import { publisherOf } from '../model/publisher.js';

@@ -1,5 +1,5 @@
+import { SERVICE_CONTEXT } from '../contract/kinds.js';
 import type { EventLog } from '../event-log/event-log.js';
-import { SERVICE_CONTEXT } from '../model/audit-event.js';
 import { PLACEMENT } from '../model/placement.js';
 import { type Clock, isoTime } from '../platform/clock.js';
 import type { Ids } from '../platform/ids.js';

@@ -1,6 +1,5 @@
-import { kindOf } from '../contract/kinds.js';
+import { kindOf, SERVICE_CONTEXT } from '../contract/kinds.js';
 import { LIMITS } from '../contract/limits.js';
-import { SERVICE_CONTEXT } from '../model/audit-event.js';
 import type { AuditContextSettings } from '../model/auditctx.js';
 import type { DocumentKind } from '../model/resource-kind.js';
 import { compileShape } from '../shapes/compiled.js';

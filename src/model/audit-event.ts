@@ -76,9 +76,6 @@ export interface Publication {
   readonly subject: { readonly name: string; readonly email?: string; readonly data?: Json };
 }
 
-/** The context that only the service writes: the audit events of its own changes. */
-export const SERVICE_CONTEXT = 'svc';
-
 /** The status of what somebody was not allowed to do. */
 export const DENIED = 'DENIED';
 

@@ -1,4 +1,4 @@
-import { SERVICE_CONTEXT } from './audit-event.js';
+import { SERVICE_CONTEXT } from '../contract/kinds.js';
 import { type Change, changedDocument, checkPrecondition, ofSameResource, partsOf } from './change.js';
 import type { AuditContextEvent, AuditContextState, ControlEvent, Read } from './control-events.js';
 import { isSameJson, type Json } from './json.js';

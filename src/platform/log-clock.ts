@@ -7,18 +7,21 @@ import type { Clock } from './clock.js';
  * the monotonic clock.
  */
 export class LogClock implements Clock {
-  /** The log's time when `performance.now()` was 0; until it is measured, the system's. */
+  /** The log's time when the monotonic clock was 0; until it is measured, the system's. */
   private origin: number;
 
-  constructor(private readonly system: Clock) {
-    this.origin = system.now() - performance.now();
+  constructor(
+    private readonly system: Clock,
+    private readonly monotonic = () => performance.now(),
+  ) {
+    this.origin = system.now() - monotonic();
   }
 
   now(): number {
-    return Math.floor(this.origin + performance.now());
+    return Math.floor(this.origin + this.monotonic());
   }
 
-  /** The log gave a record this time after `sent` and before `read`, both of `performance.now()`. */
+  /** The log gave a record this time after `sent` and before `read`, both by the monotonic clock. */
   measure(time: number, sent: number, read: number): void {
     // Whole milliseconds: the log's clock was up to one later.
     const [least, most] = [time - read, time + 1 - sent];

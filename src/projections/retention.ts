@@ -1,6 +1,6 @@
 import type { Logger } from 'pino';
+import { SERVICE_CONTEXT } from '../contract/kinds.js';
 import { type ControlFold, readFold } from '../control/fold.js';
-import { SERVICE_CONTEXT } from '../model/audit-event.js';
 import { deniedServedFrom, servedFrom } from '../model/auditctx.js';
 import { auditContextStream } from '../model/streams.js';
 import type { Clock } from '../platform/clock.js';

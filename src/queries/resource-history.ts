@@ -1,10 +1,9 @@
 import { Inject } from '@nestjs/common';
 import { type IQueryHandler, Query, QueryHandler } from '@nestjs/cqrs';
 import { ControlError } from '../contract/errors.js';
-import { type Kind } from '../contract/kinds.js';
+import { type Kind, SERVICE_CONTEXT } from '../contract/kinds.js';
 import { LIMITS } from '../contract/limits.js';
 import { linkTo } from '../contract/links.js';
-import { SERVICE_CONTEXT } from '../model/audit-event.js';
 import type { ViewKind } from '../model/views.js';
 import { CONFIG, type Config } from '../platform/config/config.js';
 import type { Document } from '../read-model/document.js';

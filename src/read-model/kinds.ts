@@ -1,5 +1,5 @@
-import { KINDS as RESOURCE_KINDS, type KindName as ResourceName } from '../contract/kinds.js';
-import { DENIED, SERVICE_CONTEXT } from '../model/audit-event.js';
+import { KINDS as RESOURCE_KINDS, type KindName as ResourceName, SERVICE_CONTEXT } from '../contract/kinds.js';
+import { DENIED } from '../model/audit-event.js';
 
 /**
  * The kinds of documents and their filterable fields: the one description from which every adapter makes its tables,

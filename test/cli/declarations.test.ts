@@ -1,6 +1,7 @@
 import { parse, parseAllDocuments } from 'yaml';
 import { answer, closeServers, scriptedServer } from './support/scripted-server.js';
 import { svc } from './support/svc.js';
+import { svcOnTerminal, withTerminal } from './support/terminal.js';
 
 const HOSTILE = `a"b\\c\${d}%{e}$\${f}%%{g}$%{h}\u001b[2J\u0000\n\r\t\u2028\u202e\${`;
 const RAW = /[\u0000-\u0009\u000b-\u001f\u007f-\u009f\u2028-\u202e]/;
@@ -150,9 +151,17 @@ describe('-o crd', () => {
   });
 });
 
-it('text aligns by display cells', async () => {
+withTerminal('text on a terminal aligns by display cells', async () => {
   const group = (name: string, description: string) => ({ ...GROUP, name, description, tags: {} });
-  const text = await shown('text', 'group', group('東京', 'a'), group('g', '👩‍👩‍👧 x'), group('grp', 'éé'));
+  const items = [group('東京', 'a'), group('g', '👩‍👩‍👧 x'), group('grp', 'éé')];
+  const body = JSON.stringify({ kind: 'list', itemKind: 'group', items, links: [] });
+  const { url } = await scriptedServer((_, response) => answer(response, 200, body));
+  const env = { SVC_ENDPOINT: url, SVC_ORG: 'acme', SVC_TOKEN: 'token', NO_COLOR: '1' };
+  const [, ...rows] = (await svcOnTerminal('group get --ts iso', env)).split('\n');
   const start = '2024-05-01T12:00:00.000Z  links,query  default  -';
-  expect(text).toBe(`東京  a     ${start}\ng     👩‍👩‍👧 x  ${start}\ngrp   éé    ${start}\n`);
+  expect(rows.slice(0, 3)).toEqual([
+    `東京  a            ${start}`,
+    `g     👩‍👩‍👧 x         ${start}`,
+    `grp   éé           ${start}`,
+  ]);
 });

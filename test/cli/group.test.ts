@@ -39,7 +39,7 @@ describe('svc group create', () => {
       origin: 'default',
     });
     const { stdout } = await client.run(['group', 'get', 'devs']);
-    expect(stdout).toMatch(/^devs {2}devs {2}\S+Z {2}links {2}default {2}-\n$/);
+    expect(stdout).toMatch(/^devs\tdevs\t\S+Z\tlinks\tdefault\t-\n$/);
   });
 
   it('takes a description under both option names, and tags', async () => {
@@ -75,7 +75,7 @@ describe('svc group create', () => {
         ],
       },
     });
-    expect((await client.run(['group', 'get', 'g1'])).stdout).toMatch(/ {2}query {2}default {2}-\n$/);
+    expect((await client.run(['group', 'get', 'g1'])).stdout).toMatch(/\tquery\tdefault\t-\n$/);
   });
 
   it('adds no members for a match without terms', async () => {
@@ -204,7 +204,7 @@ it.each(['clone', 'copy'])('svc group %s duplicates only what the group does', a
 it('svc group get shows how members come to a group', async () => {
   await client.run(['group', 'create', '--name', 'both', '--query-tag', 'a=1']);
   await client.run(['group', 'add-member', 'both', '--serviceaccount', 'admin']);
-  const rows = (await client.run(['group', 'get'])).stdout.split('\n').map((row) => row.split(/ {2,}/));
+  const rows = (await client.run(['group', 'get'])).stdout.split('\n').map((row) => row.split('\t'));
   expect(rows.map(([name, , , filter, origin]) => [name, filter, origin]).slice(0, 3)).toEqual([
     ['both', 'links,query', 'default'],
     ['superusers', 'links', 'builtin'],

@@ -44,7 +44,7 @@ it.each([
 ])('is named by %s, and its code read from standard input', async (_what, ref) => {
   const { id, code } = await invited();
   const accepted = await guest([...ref(id), '--name', 'Eve E.'], { input: `${code}\n` });
-  expect(accepted.stdout).toMatch(/ {2}Eve E\. {2}eve@example\.com {2}[\s\S]*\nkey: svc_\S+\n$/);
+  expect(accepted.stdout).toMatch(/\tEve E\.\teve@example\.com\t[\s\S]*\nkey: svc_\S+\n$/);
 });
 
 it('refuses a wrong code, and never shows it', async () => {
@@ -59,7 +59,7 @@ it('refuses a wrong code, and never shows it', async () => {
 it('is shown and revoked', async () => {
   const { id, code } = await invited();
   expect((await client.run(['invitation', 'get'])).stdout).toMatch(
-    new RegExp(`^${id} {2}eve@example\\.com {2}- {2}\\S+Z {2}\\S+Z\n$`),
+    new RegExp(`^${id}\teve@example\\.com\t-\t\\S+Z\t\\S+Z\n$`),
   );
   expect(await client.json('invitation', 'get', id)).toMatchObject({ kind: 'invitation', email: EMAIL });
   const { code: exit, stderr } = await client.run(['invitation', 'revoke', 'none', id]);

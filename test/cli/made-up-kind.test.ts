@@ -51,7 +51,7 @@ describe('a kind that svc is given the description of', () => {
     [['query', '--tag', 'a=b'], 'POST /org/acme/gadget/-query?limit=50', expect.stringContaining('"kind":"gadget"')],
   ])('%j', async (args, request, body) => {
     const { url, seen } = await service();
-    expect(await svc(url, 'gadget', ...args)).toEqual({ code: 0, stdout: 'lamp  5  2\n', stderr: '' });
+    expect(await svc(url, 'gadget', ...args)).toEqual({ code: 0, stdout: 'lamp\t5\t2\n', stderr: '' });
     expect(seen.map(({ method, url, body }) => [`${method} ${url}`, body])).toEqual([[request, body]]);
   });
 

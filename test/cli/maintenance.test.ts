@@ -45,7 +45,7 @@ describe('svc rebuild', () => {
     const { code, stdout, stderr } = await run(['rebuild']);
     expect([code, stderr]).toEqual([0, '']);
     // Generation, records, unreadable, compared, missing, altered, extra.
-    const [, records, compared] = /^\d+ {2}(\d+) {2}0 {2}(\d+) {2}0 {2}0 {2}0\n$/.exec(stdout) ?? [];
+    const [, records, compared] = /^\d+\t(\d+)\t0\t(\d+)\t0\t0\t0\n$/.exec(stdout) ?? [];
     // What jobs and keys leave in the log comes on top.
     expect(Number(records)).toBeGreaterThanOrEqual(301);
     expect(Number(compared)).toBeGreaterThanOrEqual(313);
@@ -55,8 +55,8 @@ describe('svc rebuild', () => {
     await spoil(FORGED, "DELETE FROM auditevent WHERE f_resourceName = number('n8')");
     const { code, stdout } = await run(['rebuild']);
     const [summary, empty, ...rows] = stdout.trimEnd().split('\n');
-    expect([code, summary, empty]).toEqual([0, expect.stringMatching(/ {2}2 {2}0 {2}1$/), '']);
-    expect(rows.map((row) => row.split(/ +/).slice(0, 3))).toEqual([
+    expect([code, summary, empty]).toEqual([0, expect.stringMatching(/\t2\t0\t1$/), '']);
+    expect(rows.map((row) => row.split('\t').slice(0, 3))).toEqual([
       ['missing', 'auditevent', org.name],
       ['extra', 'auditevent', org.name],
       ['missing', 'auditevent', org.name],
@@ -102,18 +102,14 @@ describe('svc reconcile', () => {
     const found = await run(['reconcile']);
     const [summary, , ...rows] = found.stdout.trimEnd().split('\n');
     // Compared, repaired, missing, altered, extra, misplaced.
-    expect([found.code, found.stderr, summary]).toEqual([
-      1,
-      '',
-      expect.stringMatching(/^3\d\d {2}0 {2}1 {2}1 {2}1 {2}0$/),
-    ]);
-    expect(rows.map((row) => row.split(/ +/)[0]).sort()).toEqual(['altered', 'extra', 'missing']);
+    expect([found.code, found.stderr, summary]).toEqual([1, '', expect.stringMatching(/^3\d\d\t0\t1\t1\t1\t0$/)]);
+    expect(rows.map((row) => row.split('\t')[0]).sort()).toEqual(['altered', 'extra', 'missing']);
     expect(found.stdout).toContain('a\\u001b[31mb');
     const repaired = await run(['reconcile', '--repair']);
-    expect([repaired.code, repaired.stdout]).toEqual([0, expect.stringMatching(/^3\d\d {2}3 {2}/)]);
-    expect(repaired.stdout.match(/ yes\n/g)).toHaveLength(3);
+    expect([repaired.code, repaired.stdout]).toEqual([0, expect.stringMatching(/^3\d\d\t3\t/)]);
+    expect(repaired.stdout.match(/\tyes\n/g)).toHaveLength(3);
     const clean = await run(['reconcile']);
-    expect([clean.code, clean.stdout]).toEqual([0, expect.stringMatching(/^3\d\d {2}0 {2}0 {2}0 {2}0 {2}0\n$/)]);
+    expect([clean.code, clean.stdout]).toEqual([0, expect.stringMatching(/^3\d\d\t0\t0\t0\t0\t0\n$/)]);
   });
 
   it('shows the report of a part of the log as JSON and YAML', async () => {
@@ -193,7 +189,7 @@ describe('svc dead-letter', () => {
     const { code, stdout } = await run(['dead-letter', 'list', '--ts', 'iso']);
     const rows = stdout.split('\n').filter(Boolean);
     expect([code, rows.length]).toEqual([0, 3]);
-    const [at = '', ...cells] = rows[0]?.split(/ {2,}/) ?? [];
+    const [at = '', ...cells] = rows[0]?.split('\t') ?? [];
     expect([at, cells[0]]).toEqual([place(0), expect.stringMatching(/^\d{4}-\S+Z$/)]);
     expect(cells.slice(1)).toEqual(['1', 'no', 'k\\u001b]0;0', 'has schema version 9, not 1']);
     expect((await run(['dead-letter', 'list', '-o', 'names', '--max', '2'])).stdout).toBe(`${place(0)}\n${place(1)}\n`);
@@ -211,8 +207,8 @@ describe('svc dead-letter', () => {
   it('replays one, some, and all that is open', async () => {
     const one = await run(['dead-letter', 'replay', place(0)]);
     expect(one).toMatchObject({ code: 0, stderr: 'replayed 1\n' });
-    const [, replayed = ''] = /^\S+ {2}(audit\/0\/\d+)\n$/.exec(one.stdout) ?? [];
-    expect(one.stdout).toBe(`${place(0)}  ${replayed}\n`);
+    const [, replayed = ''] = /^\S+\t(audit\/0\/\d+)\n$/.exec(one.stdout) ?? [];
+    expect(one.stdout).toBe(`${place(0)}\t${replayed}\n`);
     const again = await run(['dead-letter', 'replay', place(0)]);
     expect(again).toMatchObject({ code: 1, stderr: expect.stringContaining('replayed before') });
     const forced = await run(['dead-letter', 'replay', place(0), '--force', '-o', 'names']);
@@ -251,8 +247,8 @@ describe('svc tlog check', () => {
   it('ends with 0 when the log is as it was sealed, and with 1 when a stored leaf was altered, which it names', async () => {
     let sound = await run(['tlog', 'check']);
     // Until the first cut.
-    while (/^0 {2}/.test(sound.stdout)) sound = await run(['tlog', 'check']);
-    expect([sound.code, sound.stdout]).toEqual([0, expect.stringMatching(/^\d+ {2}\d+ {2}\d+\n$/)]);
+    while (/^0\t/.test(sound.stdout)) sound = await run(['tlog', 'check']);
+    expect([sound.code, sound.stdout]).toEqual([0, expect.stringMatching(/^\d+\t\d+\t\d+\n$/)]);
     await behindItsBack((dataDir) => {
       const db = new DatabaseSync(join(dataDir, 'tlog.db'));
       const { bytes } = db.prepare('SELECT bytes FROM cells WHERE tree = 0 AND level = 0 AND n = 0').get() ?? {};

@@ -39,7 +39,7 @@ it('svc policy create takes targets and bindings in short', async () => {
     ],
   });
   expect((await client.run(['policy', 'get', 'p1'])).stdout).toMatch(
-    /^p1 {2}p1 {2}\S+Z {2}group {2}group\/devs {2}view,edit=group\/devs,a\+b@example\.com; delete=serviceaccount\/admin {2}default {2}-\n$/,
+    /^p1\tp1\t\S+Z\tgroup\tgroup\/devs\tview,edit=group\/devs,a\+b@example\.com; delete=serviceaccount\/admin\tdefault\t-\n$/,
   );
   expect(await policy('create', '--name', 'p2', '--target-kind', 'user', '--target', 'all')).toMatchObject({
     target: 'all',

@@ -36,7 +36,7 @@ describe('svc audit publish', () => {
       input: `{"source":"s","event":${event}}\n`,
     });
     expect([code, stderr]).toEqual([0, 'published 1 (1 new, 0 recorded before), failed 0\n']);
-    expect(stdout).toBe('default  1  0  id-0  id-0\n');
+    expect(stdout).toBe('default\t1\t0\tid-0\tid-0\n');
     const [request] = server?.seen ?? [];
     expect(request?.url).toBe('/audit/org/acme/auditctx/default/-bulk?async=false');
     expect(request?.headers).toMatchObject({ authorization: 'Bearer token', 'content-type': 'application/x-ndjson' });

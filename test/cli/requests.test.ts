@@ -180,7 +180,7 @@ describe('--debug and --verbose', () => {
     );
     const run = (format: string) =>
       svc(['org', 'create', '--name', 'acme', '--token', 'root', '--endpoint', url, '-o', format]);
-    expect((await run('text')).stdout).toMatch(new RegExp(`^acme .*\nkey: ${KEY}\n$`));
+    expect((await run('text')).stdout).toMatch(new RegExp(`^acme\t.*\nkey: ${KEY}\n$`));
     expect(JSON.parse((await run('json')).stdout).key).toBe(KEY);
   });
 });

@@ -19,7 +19,7 @@ afterAll(() => house.close());
 
 it('is shown with its origin and the number of its keys', async () => {
   const { stdout } = await client.run(['serviceaccount', 'get']);
-  expect(stdout).toMatch(/^admin +admin +\S+Z +1 +builtin +-\nci +builds +\S+Z +0 +default +team=core\n$/);
+  expect(stdout).toMatch(/^admin\tadmin\t\S+Z\t1\tbuiltin\t-\nci\tbuilds\t\S+Z\t0\tdefault\tteam=core\n$/);
 });
 
 it('gets a key, shown once, that works until it is removed', async () => {
@@ -42,7 +42,7 @@ it('gets a key, shown once, that works until it is removed', async () => {
 
 it('shows a new key in text, and only its id with -o names', async () => {
   const args = ['serviceaccount', 'add-key', 'ci', '--description', 'x', '--expires', '2999-01-01'];
-  expect((await client.run(args)).stdout).toMatch(/^\S+ {2}x {2}\S+Z {2}2999-01-01T00:00:00\.000Z\nkey: svc_\S+\n$/);
+  expect((await client.run(args)).stdout).toMatch(/^\S+\tx\t\S+Z\t2999-01-01T00:00:00\.000Z\nkey: svc_\S+\n$/);
   expect((await client.run([...args, '-o', 'names'])).stdout).toMatch(/^[0-9a-f-]{36}\n$/);
 });
 
@@ -74,7 +74,7 @@ it('is found, tagged, changed and deleted', async () => {
   expect(await account('tag', 'old', '--tag', 'a=1', '--remove', 'temporary')).toMatchObject({ tags: { a: '1' } });
   expect(await account('update', 'old', '--set', 'description=d')).toMatchObject({ description: 'd' });
   const patched = await client.run(['serviceaccount', 'patch', 'old', '-f', '-'], { input: '{"description":"e"}' });
-  expect(patched.stdout).toContain('old  e  ');
+  expect(patched.stdout).toContain('old\te\t');
   expect(await client.names('serviceaccount', 'permissions')).toContain('addKey');
   expect((await client.run(['serviceaccount', 'delete', 'old', 'gone'])).code).toBe(1);
   expect(await client.names('serviceaccount', 'query', '--prop', 'name=old')).toEqual([]);

@@ -77,9 +77,9 @@ describe('what svc writes, in a pipe and on a terminal', () => {
   for (const name of PERFORMED) {
     withTerminal(name, async () => {
       const stage = () => (ALONE.includes(name) ? open() : shared);
-      const [piped, onTerminal] = [await operator(await stage()), await operator(await stage())];
+      const player = async () => operator(await stage());
       const before = readTranscript(name);
-      const after = await perform(entriesOf(before), piped, onTerminal);
+      const after = await perform(entriesOf(before), [await player(), await player(), await player()]);
       if (UPDATES) writeTranscript(name, after);
       else expect(after).toBe(before);
     });

@@ -54,7 +54,7 @@ it('the walk-through of the README does what it shows, from the login to the eve
   for (const { command, output } of shown) {
     const typed = command.replace(ID, (id) => ids.get(id) ?? id);
     const CODE = typed.includes('$CODE') ? mailbox.code('ann@example.com') : '';
-    const { code, stdout, stderr } = await operator.run(`${typed} 2>&1`, { CODE });
+    const { code, stdout, stderr } = await operator.runOnTerminal(typed, { CODE, NO_COLOR: '1' });
     expect([command, code, stderr]).toEqual([command, 0, '']);
     const [before, now] = [output.match(ID) ?? [], stdout.match(ID) ?? []];
     before.forEach((id, index) => {

@@ -69,7 +69,7 @@ describe('the keys of a user', () => {
     const list = await client.json<{ itemKind: string; items: readonly Key[] }>('user', 'keys', 'ann@example.com');
     expect([list.itemKind, list.items.map(({ description }) => description)]).toEqual(['key', ['first key', 'laptop']]);
     const { stdout } = await client.run(['user', 'keys', 'ann@example.com']);
-    expect(stdout).toMatch(/^\S+ {2}first key {2}\S+Z {2}- {2}\S+\n\S+ {2}laptop +\S+Z {2}- {2}\S+\n$/);
+    expect(stdout).toMatch(/^\S+\tfirst key\t\S+Z\t-\t\S+\n\S+\tlaptop\t\S+Z\t-\t\S+\n$/);
     const removed = await client.run(['user', 'remove-key', 'ann@example.com', '--id', id]);
     expect([removed.code, removed.stderr]).toEqual([0, `revoked ${id}\n`]);
     expect((await client.run(['whoami', '--token', key])).code).toBe(4);

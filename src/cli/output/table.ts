@@ -7,13 +7,16 @@ export interface Column<T> {
   value(item: T): string;
   /** May be cut on a narrow terminal. Identifiers must not be cut: people copy them. */
   shrinks?: boolean;
+  /** How wide it is in a table whose columns stay where they are; as wide as the header if it is absent. */
+  usual?: number;
   style?(item: T): Style | undefined;
 }
 
 const GAP = '  ';
+const TAB = '\t';
 const NARROWEST = 8;
 const EMPTY = '-';
-const PLAIN = /^[\x20-\x7e]*$/;
+const PLAIN = /^[\x20-\x7e✓✗•…]*$/;
 
 /** Measures text that is not plain; loaded when there is some, since loading it takes as long as the command itself. */
 let stringWidth: ((text: string) => number) | undefined;
@@ -21,9 +24,16 @@ let stringWidth: ((text: string) => number) | undefined;
 /** Display cells; plain text, by far the most of it, is measured without the costly look at each character. */
 const cellsOf = (text: string): number => (PLAIN.test(text) ? text.length : (stringWidth?.(text) ?? text.length));
 
+/** Lines around the row of an item, printed unchanged. */
+interface Around<T> {
+  above?(item: T): readonly string[];
+  below?(item: T): readonly string[];
+}
+
 /**
- * Prints rows in aligned columns, batch by batch: a column grows when a later batch needs more, so that a list of any
- * length takes the memory of one batch. The header is for people: it is shown on a terminal only.
+ * Prints rows, batch by batch. On a terminal they have a header and aligned columns: a column grows when a later batch needs
+ * more, unless all are to be `steady`, so that a list of any length takes the memory of one batch. Elsewhere a row is its
+ * cells with tabs between.
  */
 export class TablePrinter<T> {
   #widths: number[];
@@ -32,20 +42,21 @@ export class TablePrinter<T> {
   constructor(
     readonly terminal: Terminal,
     readonly columns: readonly Column<T>[],
+    readonly steady = false,
   ) {
-    this.#widths = columns.map(({ header }) => (terminal.isTTY ? header.length : 1));
+    this.#widths = columns.map(({ header, usual = 0 }) => Math.max(header.length, steady ? usual : 1));
   }
 
-  /** `below` returns lines to print under an item's row, unchanged. */
-  async print(items: readonly T[], below: (item: T) => readonly string[] = () => []): Promise<void> {
+  async print(items: readonly T[], { above, below }: Around<T> = {}): Promise<void> {
     const rows = await this.#rows(items);
-    this.#widths = this.#grown(rows);
-    const widths = this.terminal.isTTY ? this.#fit(this.terminal.width) : this.#widths;
+    if (!this.steady) this.#widths = this.#grown(rows);
+    const widths = this.terminal.isTTY ? this.#fit(this.terminal.width) : undefined;
     const lines = items.flatMap((item, index) => [
+      ...(above?.(item) ?? []),
       this.#line(rows[index] ?? [], widths, (column) => column.style?.(item)),
-      ...below(item),
+      ...(below?.(item) ?? []),
     ]);
-    if (!this.#begun && this.terminal.isTTY) {
+    if (!this.#begun && widths) {
       lines.unshift(
         this.#line(
           this.columns.map(({ header }) => header),
@@ -77,19 +88,21 @@ export class TablePrinter<T> {
 
   #line(
     cells: readonly string[],
-    widths: readonly number[],
+    widths: readonly number[] | undefined,
     styleOf: (column: Column<T>) => Style | undefined,
   ): string {
     const last = cells.length - 1;
     return cells
       .map((cell, index) => {
-        const width = widths[index] ?? 0;
+        const width = widths?.[index] ?? Number.POSITIVE_INFINITY;
         const shown = cut(cell, width);
         const style = styleOf(this.columns[index] as Column<T>);
-        const painted = style ? this.terminal.paint(style, shown) : shown;
-        return index === last ? painted : painted + ' '.repeat(Math.max(0, width - cellsOf(shown)));
+        const painted = style && shown !== '' ? this.terminal.paint(style, shown) : shown;
+        return widths === undefined || index === last
+          ? painted
+          : painted + ' '.repeat(Math.max(0, width - cellsOf(shown)));
       })
-      .join(GAP);
+      .join(widths === undefined ? TAB : GAP);
   }
 
   /** Takes cells from the widest column that may shrink until the line fits, or none can give any more. */

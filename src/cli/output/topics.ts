@@ -59,7 +59,10 @@ const FILTERS: Topic = {
 const OUTPUT: Topic = {
   summary: 'what each --output is for',
   rows: [
-    ['text', 'for people: a table, or one thing with all that it has; in a pipe a row each, with full values'],
+    [
+      'text',
+      'for people: a table, or one thing with all that it has; in a pipe a row each, with tabs between full values',
+    ],
     ['names', 'one name or identifier a line, for xargs'],
     ['json, yaml', 'what the service answers, digit for digit'],
     ['json-slim, yaml-slim', 'without what the service assigned, to store or to create copies from'],

@@ -50,6 +50,18 @@ export function timeText(time: unknown, style: TimeStyle): string {
   return style === 'age' ? age(Date.now() - ms) : local(new Date(ms));
 }
 
+/** As `timeText`, below a heading that names the day. */
+export function timeOfDay(time: unknown, style: TimeStyle): string {
+  const text = timeText(time, style);
+  return style === 'local' && dayOf(time) !== undefined ? text.slice(text.indexOf(' ') + 1) : text;
+}
+
+/** The day here, of a time; undefined for a text that is none. */
+export function dayOf(time: unknown): string | undefined {
+  const ms = Date.parse(textOf(time));
+  return Number.isNaN(ms) ? undefined : local(new Date(ms)).split(' ')[0];
+}
+
 /** The largest whole unit of a span: `5m`, `3h`; `in 2m` for the future. */
 function age(ms: number): string {
   const seconds = Math.floor(Math.abs(ms) / 1000);

@@ -1,8 +1,9 @@
 import { isUtf8 } from 'node:buffer';
 import type { FastifyRequest } from 'fastify';
 import { ControlError, type FieldFault, validationFailed } from '../../contract/errors.js';
+import { SERVICE_CONTEXT } from '../../contract/kinds.js';
 import { LIMITS } from '../../contract/limits.js';
-import { CONTEXT_NAME_PATTERN, SERVICE_CONTEXT } from '../../model/audit-event.js';
+import { CONTEXT_NAME_PATTERN } from '../../model/audit-event.js';
 import { characters, escapePointer } from '../../platform/text.js';
 import { exactNumbers, type JsonDocument } from '../json/parse.js';
 

@@ -3,7 +3,7 @@ import { CommandBus, QueryBus } from '@nestjs/cqrs';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { EditAuditContext } from '../../commands/auditctx-edit.js';
 import { ControlError } from '../../contract/errors.js';
-import { SERVICE_CONTEXT } from '../../model/audit-event.js';
+import { SERVICE_CONTEXT } from '../../contract/kinds.js';
 import { DENIED_RETENTION_DAYS } from '../../model/auditctx.js';
 import type { Change } from '../../model/change.js';
 import { type AuditContext, GetAuditContext, ListAuditContexts } from '../../queries/auditctx.js';

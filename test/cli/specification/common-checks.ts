@@ -56,7 +56,7 @@ const expectSlim = (value: object) => {
 const createdColumn = async (live: Live, env: Record<string, string>, ...options: string[]) => {
   const { name, created } = await live.group();
   const row = await live.out(['group', 'get', name, ...options], { env });
-  return { created, shown: row.split(/ {2,}/)[2] };
+  return { created, shown: row.split('\t')[2] };
 };
 
 /** How many groups are shown where there are more than fifty. */
@@ -99,7 +99,7 @@ export const COMMON_CHECKS: Checks = {
   },
   '--output alias -o': async (live) =>
     expect(JSON.parse(await live.out(['group', 'get', 'viewers', '-o', 'json']))).toHaveProperty('kind', 'group'),
-  '--output text': format('text', async (text) => expect(text).toMatch(/^\S.* {2}.*team=blue\n$/)),
+  '--output text': format('text', async (text) => expect(text).toMatch(/^\S.*\t.*team=blue\n$/)),
   '--output json': format('json', (text) => expect(JSON.parse(text)).toMatchObject(WHOLE)),
   '--output yaml': format('yaml', (text) => expect(parse(text)).toMatchObject(WHOLE)),
   '--output json-slim': format('json-slim', (text) => expectSlim(JSON.parse(text))),

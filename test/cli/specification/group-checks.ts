@@ -168,7 +168,7 @@ export const GROUP_CHECKS: Checks = {
   'group get columns name, description, created, filter, origin, tags': async (live) => {
     const { name, created: at } = await live.group({ description: 'The Blues', tags: { team: 'blue' } });
     const [row = ''] = (await live.out(['group', 'get', name])).split('\n');
-    expect(row.split(/ {2,}/)).toEqual([name, 'The Blues', at, 'links', 'default', 'team=blue']);
+    expect(row.split('\t')).toEqual([name, 'The Blues', at, 'links', 'default', 'team=blue']);
   },
 
   'group query': (live) =>

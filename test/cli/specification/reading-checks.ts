@@ -29,7 +29,7 @@ export function eventLog(kind: Kind): Checks {
     expect([actions[0], actions.at(-1)]).toEqual(['edit', 'create']);
     expect(JSON.parse(await live.out([kind, command, made.ref, '-o', 'json'])).items).toEqual(items);
     const rows = (await live.out([kind, command, made.ref])).trimEnd().split('\n');
-    expect(rows.map((row) => row.split(/ {2,}/)[1])).toEqual(actions);
+    expect(rows.map((row) => row.split('\t')[1])).toEqual(actions);
   };
   return {
     [`${kind} eventlog`]: (live) => shown(live, 'eventlog'),

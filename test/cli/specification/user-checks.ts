@@ -62,7 +62,7 @@ export const USER_CHECKS: Checks = {
   'user get columns id, full name, email, created, identity provider, tags': async (live) => {
     const user = await live.user({ name: 'Ann Smith', tags: { team: 'blue' } });
     const [row = ''] = (await live.out(['user', 'get', user.email])).split('\n');
-    expect(row.split(/ {2,}/)).toEqual([user.id, 'Ann Smith', user.email, user.created, 'invitation', 'team=blue']);
+    expect(row.split('\t')).toEqual([user.id, 'Ann Smith', user.email, user.created, 'invitation', 'team=blue']);
   },
 
   'user invite': async (live) => {

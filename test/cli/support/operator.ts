@@ -37,10 +37,12 @@ export class Operator {
     return this.spawned('sh', ['-c', command], env);
   }
 
-  /** On a terminal of 100 columns. */
-  async runOnTerminal(command: string): Promise<Written> {
-    const inner = 'stty cols 100; eval "$COMMAND"';
-    const { code, stdout } = await this.spawned('/usr/bin/script', ['-qec', inner, '/dev/null'], { COMMAND: command });
+  async runOnTerminal(command: string, env: Record<string, string> = {}, columns = 80): Promise<Written> {
+    const inner = `stty cols ${columns}; eval "$COMMAND"`;
+    const { code, stdout } = await this.spawned('/usr/bin/script', ['-qec', inner, '/dev/null'], {
+      ...env,
+      COMMAND: command,
+    });
     return { code, stdout: stdout.replaceAll('\r\n', '\n'), stderr: '' };
   }
 
@@ -69,11 +71,13 @@ export function normalized(text: string, folder: string): string {
     text
       .replaceAll(folder, '/work')
       .replaceAll(/\b[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}\b/g, numbered)
+      .replaceAll(/(?<==)[0-9a-f-]+…/g, (id) => `${'0'.repeat(id.length - 1)}…`)
       .replaceAll(/\bsvc_[A-Za-z0-9_-]{43}/g, `svc_${'x'.repeat(43)}`)
       .replaceAll(/\bsvc_\*{3}[A-Za-z0-9_-]{4}/g, 'svc_***xxxx')
       .replaceAll(/\b20(2[5-9]|[3-9]\d)-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z/g, '2026-01-01T00:00:00.000Z')
       .replaceAll(/\b20(2[5-9]|[3-9]\d)-\d\d-\d\d \d\d:\d\d:\d\d\b/g, '2026-01-01 00:00:00')
       .replaceAll(/(?<=^|\s)\d+[smhdy]( {2,}|(?=\n|$))/g, (age) => 'AGE'.padEnd(age.length))
+      .replaceAll(/(?<=\n\u001b\[2m)20(2[5-9]|[3-9]\d)-\d\d-\d\d(?=\u001b)/g, '2026-01-01')
       .replaceAll(/\((\d+[smhdy] ago|in \d+[smhdy])\)/g, '(AGE)')
       .replaceAll(/(?<= {2})[0-9a-f]{8}(?=\n|$)/g, 'SHORT-ID')
       .replaceAll(/\b[0-9a-f]{64}\b/g, 'f'.repeat(64))

@@ -7,7 +7,7 @@ export const SCRIPT = '/usr/bin/script';
 export const withTerminal = spawnSync(SCRIPT, ['--version']).status === 0 ? it : it.skip;
 
 /**
- * Runs `svc` on a terminal of 100 columns and types the keys once it shows the prompt. The result is all that the screen
+ * Runs `svc` on a terminal and types the keys once it shows the prompt. The result is all that the screen
  * got, and at its end `code <exit code>`.
  */
 export async function svcOnTerminal(
@@ -15,8 +15,9 @@ export async function svcOnTerminal(
   env: Record<string, string>,
   keys = '',
   prompt = 'Key: ',
+  columns = 100,
 ): Promise<string> {
-  const command = `trap : INT; stty cols 100; '${NODE}' '${MAIN}' ${args}; echo "code $?"`;
+  const command = `trap : INT; stty cols ${columns}; '${NODE}' '${MAIN}' ${args}; echo "code $?"`;
   const child = spawn(SCRIPT, ['-qec', command, '/dev/null'], {
     env: { PATH: process.env.PATH ?? '', TERM: 'xterm', TZ: 'UTC', ...env },
   });

@@ -1,5 +1,6 @@
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { stripVTControlCharacters } from 'node:util';
 import { normalized, type Operator, type Written } from '../support/operator.js';
 
 /**
@@ -42,25 +43,27 @@ interface Player {
   readonly org: string;
 }
 
-/** Runs all commands twice: one operator has pipes, the other a terminal. */
-export async function perform(entries: readonly Entry[], piped: Player, onTerminal: Player): Promise<string> {
-  const inPipes = async () => {
+/**
+ * Runs all commands three times: one operator has pipes, one a terminal of 80 columns, one a terminal of 200 columns that
+ * takes no sequences.
+ */
+export async function perform(entries: readonly Entry[], players: readonly [Player, Player, Player]): Promise<string> {
+  const ways = [
+    (who: Operator, command: string) => who.run(command),
+    (who: Operator, command: string) => who.runOnTerminal(command),
+    (who: Operator, command: string) => who.runOnTerminal(command, { TERM: 'dumb' }, 200),
+  ] as const;
+  const runs = players.map(async (player, at) => {
     const all: Written[] = [];
-    for (const { command } of entries) all.push(await piped.who.run(command));
-    return all;
-  };
-  const onScreen = async () => {
-    const all: Written[] = [];
-    for (const { command } of entries) all.push(await onTerminal.who.runOnTerminal(command));
-    return all;
-  };
-  const [pipes, screens] = await Promise.all([inPipes(), onScreen()]);
-  const written = normalizedTogether(pipes, piped);
-  const screen = normalizedTogether(screens, onTerminal);
+    for (const { command } of entries) all.push((await ways[at]?.(player.who, command)) ?? MISSING);
+    return normalizedTogether(all, player);
+  });
+  const [pipes = [], screens = [], dumb = []] = await Promise.all(runs);
   return entries
     .map(({ remarks, command }, index) => {
-      const head = [...remarks, `$ ${command}`];
-      return [...head, ...shown(written[index]), ...shownOnTerminal(screen[index], written[index])].join('\n');
+      const [pipe, screen] = [pipes[index], screens[index]];
+      const terminals = [...shownOnTerminal(screen, pipe), ...shownOnDumb(dumb[index], screen)];
+      return [...remarks, `$ ${command}`, ...shown(pipe), ...terminals].join('\n');
     })
     .join('\n\n')
     .concat('\n');
@@ -87,6 +90,13 @@ function shown({ code, stdout, stderr }: Written = MISSING): string[] {
 function shownOnTerminal({ code, stdout }: Written = MISSING, pipe: Written = MISSING): string[] {
   const same = code === pipe.code && stdout === pipe.stdout + pipe.stderr;
   return same ? ['-- on a terminal, the same'] : [`-- on a terminal, exit code ${code}`, ...indented(stdout)];
+}
+
+/** Nothing if it is the same but for sequences. */
+function shownOnDumb({ code, stdout }: Written = MISSING, screen: Written = MISSING): string[] {
+  if (stdout.includes('\u001b')) throw new Error(`a dumb terminal was sent a sequence: ${JSON.stringify(stdout)}`);
+  const same = code === screen.code && stdout === stripVTControlCharacters(screen.stdout);
+  return same ? [] : [`-- on a dumb terminal of 200 columns, exit code ${code}`, ...indented(stdout)];
 }
 
 /** Colours are seen as what they are. */

@@ -10,7 +10,7 @@ import { openEvents } from '../../output/formats/lines.js';
 import { showCard } from '../card.js';
 import { showPages } from '../pages.js';
 import { wholeId } from './event-id.js';
-import { AuditFilterCommand } from './filters.js';
+import { AuditFilterCommand, WIDE } from './filters.js';
 import { eventsPath } from './paths.js';
 import { tellValues } from './values-there.js';
 
@@ -63,7 +63,9 @@ export class AuditList extends AuditFilterCommand {
   static override usage = ApiCommand.Usage({
     description: 'list audit events, newest first; filters are exact and combine with AND',
     details:
-      'WHO is the subject as the event names it. If somebody else sent the event, WHO is marked: *ann@example.com (by ci).',
+      'WHO is the subject as the event names it. If somebody else sent the event, WHO is marked: *ann@example.com (by ci). ' +
+      'On a terminal the result is a sign, with what it says below if it is not good, and the context [svc] marks what the ' +
+      'service itself recorded.',
     examples: [
       ['What happened to a resource in the last week', 'svc audit list --resource-name web --since 7d'],
       [
@@ -78,7 +80,7 @@ export class AuditList extends AuditFilterCommand {
 
   override output = eventOutput();
   order = Option.String('--order', { description: 'received: in the order of the log, oldest first' });
-  wide = Option.Boolean('--wide', false, { description: 'whole identifiers, also on a terminal' });
+  wide = Option.Boolean('--wide', false, { description: WIDE });
   page = Option.String('--page', { description: 'show only this page, from 1, instead of --max' });
   pageSize = Option.String('--page-size', {
     description: `events on a page with --page, 1 to ${LIMITS.page.most}; default ${LIMITS.page.usual}`,

@@ -6,6 +6,9 @@ import { ApiCommand, type Unavailable, undeclared } from '../../command.js';
 import { UsageError } from '../../output/failures.js';
 import type { EventResource } from './paths.js';
 
+/** Of `--wide`. */
+export const WIDE = 'all columns and whole identifiers, also on a terminal';
+
 /** A command on the events that its filters choose: exact, combined with AND. */
 export abstract class AuditFilterCommand extends ApiCommand {
   resourceName = Option.String('--resource-name', { description: 'name of the resource' });

@@ -11,7 +11,7 @@ import { openEvents } from '../../output/formats/lines.js';
 import { readPage } from '../../page.js';
 import { follow } from '../follow.js';
 import { showPage } from '../pages.js';
-import { AuditFilterCommand } from './filters.js';
+import { AuditFilterCommand, WIDE } from './filters.js';
 import { eventsPath } from './paths.js';
 import { TailState } from './tail-state.js';
 
@@ -39,6 +39,7 @@ export class AuditTail extends AuditFilterCommand {
     description: `how many of the last events to show, 0 to ${LIMITS.page.most}; default 10`,
   });
   state = Option.String('--state', { description: 'with --follow: file that keeps the place, to go on there' });
+  wide = Option.Boolean('--wide', false, { description: WIDE });
   override max = Option.String('--max', '-1', { description: 'end after so many events, below 1 never; default -1' });
 
   override get timeStyle(): TimeStyle {
@@ -55,7 +56,12 @@ export class AuditTail extends AuditFilterCommand {
     const { org, filters } = await this.filters();
     const client = await this.authorized();
     const start = eventsPath(org, this.resource, { ...filters, order: 'received', last }, Number.POSITIVE_INFINITY);
-    const sink = await openEvents(terminal, format, eventForms(terminal, this.timeStyle), this.follow);
+    const sink = await openEvents(
+      terminal,
+      format,
+      eventForms(terminal, this.timeStyle, { wide: this.wide, steady: this.follow }),
+      this.follow,
+    );
     if (!this.follow) return showPage(await readPage(client, start), sink);
     if (this.state !== undefined) return this.#keepPlace(client, sink, start, this.state);
     const page = await readPage(client, start);
