@@ -3,6 +3,7 @@ import { readFileSync } from 'node:fs';
 import { text } from 'node:stream/consumers';
 import { fileURLToPath } from 'node:url';
 import { CloudEvent, HTTP } from 'cloudevents';
+import { svc } from '../cli/support/svc.js';
 import { type Event, newOrg, type Org } from '../support/api.js';
 import { pythonWith } from '../support/python.js';
 import { startService, type TestService } from '../support/service.js';
@@ -79,4 +80,23 @@ test('the SDK of npm publishes the demo events: structured, binary and batched',
     { lines: DEMO.length, recorded: DEMO.length, repeated: 0, unmapped: 0 },
   ]);
   await expectAll();
+});
+
+(python ? test : test.skip)('the SDK of PyPI reads what svc prints as CloudEvents', async () => {
+  await org.bulk(DEMO, { context: 'app' });
+  const env = { SVC_ENDPOINT: service.url, SVC_ORG: org.name, SVC_TOKEN: org.key };
+  const { stdout } = await svc(['audit', 'list', '--context', 'app', '--max', '0', '-o', 'cloudevents'], { env });
+  const program = fileURLToPath(new URL('python/read_cloudevents.py', import.meta.url));
+  const child = execFile(python ?? '', [program], { maxBuffer: 16 * 1024 * 1024 });
+  child.stdin?.end(stdout);
+  const [out, err] = await Promise.all([child.stdout, child.stderr].map((stream) => (stream ? text(stream) : '')));
+  expect(err).toBe('');
+  const { items } = (await org.list({ contextName: 'app', pageSize: '1000' })).body;
+  const read = (out ?? '')
+    .trimEnd()
+    .split('\n')
+    .map((line) => JSON.parse(line));
+  expect(read.map(({ id, specversion, data }) => [id, specversion, data])).toEqual(
+    items.map((event) => [event.id, '1.0', event]),
+  );
 });
