@@ -1,7 +1,7 @@
 /**
- * Runs the tests of a project of `examples` with the packages of this repository that it depends on as they would be published: packed, and unpacked
- * beside a copy of the project. The others are those that this repository has installed, so that
- * nothing is downloaded.
+ * Runs the tests of a project of `examples` with the packages of this repository that it depends on as they would be
+ * published: packed, and unpacked beside a copy of the project. The service itself is this repository, as it is built, and
+ * the others are those that it has installed, so that nothing is downloaded.
  *
  *     npm run example jest-testcontainers
  */
@@ -30,7 +30,9 @@ try {
 function provide(name: string): void {
   const source = OWN[name];
   const place = join(folder, 'node_modules', name);
-  if (source === undefined) return symlinkSync(join(ROOT, 'node_modules', name), place);
+  if (source === undefined) {
+    return symlinkSync(name === 'control-service' ? ROOT : join(ROOT, 'node_modules', name), place);
+  }
   const options = ['pack', '--silent', '--json', '--pack-destination', folder];
   const packed = execFileSync('npm', options, { cwd: join(ROOT, source), encoding: 'utf8' });
   const [{ filename }] = JSON.parse(packed);
