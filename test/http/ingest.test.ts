@@ -156,6 +156,34 @@ describe('what is no event', () => {
   });
 });
 
+describe('what is as long as an event may be', () => {
+  const MOST = 256 * 1024;
+  const WRAPPER = 4 * 1024;
+  /** An event of so many bytes. */
+  const sized = (bytes: number, name: string) => {
+    const begin = `{"resource":{"name":"${name}","data":{"x":"`;
+    return `${begin}${'x'.repeat(bytes - begin.length - 4)}"}}}`;
+  };
+  const wrapped = (event: string, bytes: number, key: string) => {
+    const end = `,"idempotencyKey":"${key}"}`;
+    return `{"event":${event}${' '.repeat(bytes - event.length - 9 - end.length)}${end}`;
+  };
+  test.each([
+    ['an event of 256 KiB', sized(MOST, 'a'), 0],
+    ['one byte more', sized(MOST + 1, 'a'), 1],
+    ['an event of 256 KiB in a wrapper of 4 KiB', wrapped(sized(MOST, 'a'), MOST + WRAPPER, 'k'), 0],
+    ['an event of one byte more in a wrapper', wrapped(sized(MOST + 1, 'a'), MOST + WRAPPER, 'k'), 1],
+    ['a wrapper of one byte more', wrapped(sized(1_000, 'a'), MOST + WRAPPER + 1, 'k'), 1],
+  ])('is recorded, once if it has a key: %s', async (_what, line, unmapped) => {
+    const times = line.includes('idempotencyKey') ? { recorded: 0, repeated: 1 } : { recorded: 1, repeated: 0 };
+    expectResult(await ingest(line), { lines: 1, recorded: 1, unmapped });
+    expectResult(await ingest(line), { lines: 1, ...times });
+    const [event] = await recorded();
+    if (unmapped === 0) expect(event?.resource.name).toBe('a');
+    else expect(rawOf((await recorded()).filter((one) => one.resource.type === 'unmapped')).toString()).toContain(line);
+  });
+});
+
 describe('what is sent again', () => {
   const headers = { 'idempotency-key': 'batch-1' };
 
