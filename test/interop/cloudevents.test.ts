@@ -96,7 +96,16 @@ test('the SDK of npm publishes the demo events: structured, binary and batched',
     .trimEnd()
     .split('\n')
     .map((line) => JSON.parse(line));
-  expect(read.map(({ id, specversion, data }) => [id, specversion, data])).toEqual(
-    items.map((event) => [event.id, '1.0', event]),
+  expect(read).toEqual(
+    items.map((event) => ({
+      specversion: '1.0',
+      id: event.id,
+      source: `/audit/org/${org.name}/auditctx/app`,
+      type: `dev.svc.control.audit.${event.action?.type}`,
+      subject: event.resource.name,
+      time: event.eventTime,
+      datacontenttype: 'application/json',
+      data: event,
+    })),
   );
 });

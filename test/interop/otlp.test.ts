@@ -20,6 +20,7 @@ const DEMO = readFileSync(new URL('../../demo/events.ndjson', import.meta.url), 
   .split('\n')
   .map((line) => (JSON.parse(line) as { event: Audit }).event);
 
+const BATCH = 50;
 const VERSION = '1.45.2';
 const python = pythonWith(`otlp-${VERSION}`, [
   `opentelemetry-sdk==${VERSION}`,
@@ -68,9 +69,16 @@ test.each([
 ])('the exporter of npm publishes the demo events %s', async (_what, Exporter, compression) => {
   const headers = { authorization: `Bearer ${org.key}` };
   const exporter: LogRecordExporter = new Exporter({ url, headers, compression });
+  const outcomes: unknown[] = [];
+  const send = exporter.export.bind(exporter);
+  exporter.export = (records, done) =>
+    send(records, (outcome) => {
+      outcomes.push(outcome);
+      done(outcome);
+    });
   const provider = new LoggerProvider({
     resource: resourceFromAttributes({ 'service.name': 'node' }),
-    processors: [new BatchLogRecordProcessor({ exporter, maxExportBatchSize: 50 })],
+    processors: [new BatchLogRecordProcessor({ exporter, maxExportBatchSize: BATCH })],
   });
   const logger = provider.getLogger('demo');
   for (const [number, event] of DEMO.entries()) {
@@ -79,6 +87,7 @@ test.each([
   }
   await provider.forceFlush();
   await provider.shutdown();
+  expect(outcomes).toEqual(Array.from({ length: Math.ceil(DEMO.length / BATCH) }, () => ({ code: 0 })));
   await expectAll();
 });
 
