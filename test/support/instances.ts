@@ -6,9 +6,15 @@ import { type Config, readConfig } from '../../src/platform/config/config.js';
 import { Api, type OrgBody } from './api.js';
 import { type ClusterStore, newClusterStore, PATIENT } from './cluster-store.js';
 import type { KafkaProxy } from './kafka-proxy.js';
+import { PATIENCE } from './patience.js';
 
 /** How long a broker may take to answer an instance behind a proxy that loses answers. */
 const REQUEST_MS = 1_000;
+
+/** A start takes seconds. */
+const START_MS = 60_000 * PATIENCE;
+/** How many of the last warnings of an instance are kept. */
+const KEPT = 20;
 
 /** Instances of the service in this process, which share topics and indices of their own. */
 export class Instances {
@@ -28,7 +34,17 @@ export class Instances {
   async startOne(proxy?: KafkaProxy): Promise<string> {
     const env = { CONTROL_PORT: '0', CONTROL_DATA_DIR: tmpdir(), ...PATIENT, ...this.store.env, ...this.env };
     const config = readConfig(env);
-    const service = await startService(proxy ? routed(config, proxy) : config, pino({ level: 'silent' }));
+    const warnings: string[] = [];
+    const logger = pino(
+      { level: 'warn' },
+      {
+        write: (line) => {
+          warnings.push(line);
+          if (warnings.length > KEPT) warnings.shift();
+        },
+      },
+    );
+    const service = await inTime(startService(proxy ? routed(config, proxy) : config, logger), warnings);
     this.services.push(service);
     return service.url;
   }
@@ -52,6 +68,16 @@ export class Instances {
     await this.stop();
     await this.store.remove();
   }
+}
+
+/** Says what a service that does not start has waited for. */
+async function inTime<Result>(started: Promise<Result>, warnings: readonly string[]): Promise<Result> {
+  let timer: NodeJS.Timeout | undefined;
+  const late = new Promise<never>((_, reject) => {
+    const fail = () => reject(new Error(`not started in ${START_MS} ms; its last warnings:\n${warnings.join('')}`));
+    timer = setTimeout(fail, START_MS);
+  });
+  return Promise.race([started, late]).finally(() => clearTimeout(timer));
 }
 
 function routed(config: Config, proxy: KafkaProxy): Config {
