@@ -135,8 +135,8 @@ describe('svc audit browse on a terminal', () => {
     ];
     const tmux = await browse();
     tmux.press('Enter');
-    await tmux.until('ann@example.com');
-    expect(tmux.screen()).toContain('000000000002');
+    await tmux.until('000000000002');
+    expect(tmux.screen()).toContain('ann@example.com');
     tmux.press('d');
     await tmux.until(/- a: "old"\s+\+ a: "new"/);
     tmux.press('n');
