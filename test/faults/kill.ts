@@ -113,7 +113,7 @@ describe(`kill -9, seed ${SEED}`, () => {
       const url = await start();
       await promises.checkAll(url);
       expectNoFaults();
-      expect(world.counts.acknowledged).toBeGreaterThan(ROUNDS * 3);
+      expect(world.counts.acknowledged).toBeGreaterThan(ROUNDS * 10);
     },
     5 * MINUTES,
   );
