@@ -154,6 +154,12 @@ describe('text', () => {
     expect((await svc(['audit', 'list', '--ts', 'age'], { env })).stdout).toMatch(/^\d+y\t/);
   });
 
+  withTerminal('on a terminal: an event that is null is a row, and has no name', async () => {
+    const env = await servePages([null]);
+    expect(await svcOnTerminal('audit list', env)).toMatch(/code 0\n$/);
+    expect(await svcOnTerminal('audit list -o names', env)).toMatch(/code 0\n$/);
+  });
+
   withTerminal('on a terminal: header, ages, cut to its width, no colour with NO_COLOR', async () => {
     const env = await servePages([{ ...EVENTS[0], resource: { name: `long-${'x'.repeat(200)}`, type: 't' } }]);
     const [header = '', day, row = ''] = (await svcOnTerminal('audit list', { ...env, NO_COLOR: '1' })).split('\n');

@@ -78,10 +78,10 @@ export const shortId = (id: string, digits: number): string => (UUID.test(id) ? 
 
 /** Audit events as text rows, and as names: an event's name is its id. */
 export function eventForms(terminal: Terminal, style: TimeStyle, { wide = false, steady = false } = {}): TextForms {
-  const name = ({ id }: ShownEvent) => textOf(id);
-  if (!terminal.isTTY || wide) return textForms<ShownEvent>(terminal, Object.values(eventColumns(style)), name);
+  const wideForms = textForms<ShownEvent>(terminal, Object.values(eventColumns(style)), ({ id }) => textOf(id));
+  if (!terminal.isTTY || wide) return wideForms;
   const table = new NarrowTable(terminal, style, steady);
-  return { rows: (raws) => table.print(raws), name: (raw) => name(JSON.parse(raw)) };
+  return { ...wideForms, rows: (raws) => table.print(raws) };
 }
 
 /** No context has such a name, so no publisher can make an event look like one of the service. */
@@ -155,9 +155,9 @@ async function resultLines(
 
 /** What the result says, if it is not good. */
 function resultText(event: ShownEvent): string {
-  if (resultStyle(event) === 'green') return '';
-  const { status, message } = event.result ?? {};
-  return [textOf(status), textOf(status) === '' ? '' : textOf(message)].filter((text) => text !== '').join(': ');
+  const [status, message] = [textOf(event.result?.status), textOf(event.result?.message)];
+  if (status === '' || resultStyle(event) === 'green') return '';
+  return message === '' ? status : `${status}: ${message}`;
 }
 
 /** `type/name`, or what there is of it. */
