@@ -1,10 +1,10 @@
 import { execFileSync } from 'node:child_process';
-import { readFileSync } from 'node:fs';
 import { CloudEvent } from 'cloudevents';
 import { cefLine } from '../../src/cli/output/formats/cef.js';
 import { cloudEvent } from '../../src/cli/output/formats/cloudevents.js';
 import { CSV_HEADER, csvRecord } from '../../src/cli/output/formats/csv.js';
 import { ocsfEvent } from '../../src/cli/output/formats/ocsf.js';
+import { demoEvents } from '../support/demo.js';
 import fc from '../support/fast-check.js';
 import { pythonWith } from '../support/python.js';
 
@@ -17,11 +17,11 @@ const RECORDED = {
   context: { org: 'acme', name: 'shop', publisher: { link: '/org/acme/serviceaccount/ci', keyId: 'k' } },
 };
 
-const DEMO = readFileSync(new URL('../../demo/events.ndjson', import.meta.url), 'utf8')
-  .trimEnd()
-  .split('\n')
-  .map((line) => (JSON.parse(line) as { event: { context?: object } }).event)
-  .map((event) => ({ ...RECORDED, ...event, context: { ...event.context, ...RECORDED.context } }));
+const DEMO = demoEvents<{ context?: object }>().map((event) => ({
+  ...RECORDED,
+  ...event,
+  context: { ...event.context, ...RECORDED.context },
+}));
 
 /** As recorded, but for these members. */
 const recorded = (members: object): string => JSON.stringify({ ...RECORDED, resource: { name: 'cart' }, ...members });

@@ -1,19 +1,14 @@
-import { execFile } from 'node:child_process';
-import { readFileSync } from 'node:fs';
-import { text } from 'node:stream/consumers';
 import { fileURLToPath } from 'node:url';
 import { CloudEvent, HTTP } from 'cloudevents';
 import { svc } from '../cli/support/svc.js';
 import { type Event, newOrg, type Org } from '../support/api.js';
-import { pythonWith } from '../support/python.js';
+import { demoEvents } from '../support/demo.js';
+import { pythonWith, runPython } from '../support/python.js';
 import { startService, type TestService } from '../support/service.js';
 
 type Audit = Readonly<Record<string, unknown>>;
 
-const DEMO = readFileSync(new URL('../../demo/events.ndjson', import.meta.url), 'utf8')
-  .trimEnd()
-  .split('\n')
-  .map((line) => (JSON.parse(line) as { event: Audit }).event);
+const DEMO = demoEvents<Audit>();
 
 const python = pythonWith('cloudevents-1.12.0', ['cloudevents==1.12.0']);
 
@@ -72,9 +67,8 @@ test('the SDK of npm publishes the demo events: structured, binary and batched',
 
 (python ? test : test.skip)('the SDK of PyPI publishes the demo events: structured and binary', async () => {
   const program = fileURLToPath(new URL('python/publish_cloudevents.py', import.meta.url));
-  const child = execFile(python ?? '', [program, `${service.url}${path}`, org.key]);
-  child.stdin?.end(DEMO.map((event) => JSON.stringify(event)).join('\n'));
-  const [out, err] = await Promise.all([child.stdout, child.stderr].map((stream) => (stream ? text(stream) : '')));
+  const input = DEMO.map((event) => JSON.stringify(event)).join('\n');
+  const { out, err } = await runPython(python ?? '', [program, `${service.url}${path}`, org.key], input);
   expect([err, JSON.parse(out || '{}')]).toEqual([
     '',
     { lines: DEMO.length, recorded: DEMO.length, repeated: 0, unmapped: 0 },
@@ -87,12 +81,10 @@ test('the SDK of npm publishes the demo events: structured, binary and batched',
   const env = { SVC_ENDPOINT: service.url, SVC_ORG: org.name, SVC_TOKEN: org.key };
   const { stdout } = await svc(['audit', 'list', '--context', 'app', '--max', '0', '-o', 'cloudevents'], { env });
   const program = fileURLToPath(new URL('python/read_cloudevents.py', import.meta.url));
-  const child = execFile(python ?? '', [program], { maxBuffer: 16 * 1024 * 1024 });
-  child.stdin?.end(stdout);
-  const [out, err] = await Promise.all([child.stdout, child.stderr].map((stream) => (stream ? text(stream) : '')));
+  const { out, err } = await runPython(python ?? '', [program], stdout);
   expect(err).toBe('');
   const { items } = (await org.list({ contextName: 'app', pageSize: '1000' })).body;
-  const read = (out ?? '')
+  const read = out
     .trimEnd()
     .split('\n')
     .map((line) => JSON.parse(line));

@@ -1,6 +1,3 @@
-import { execFile } from 'node:child_process';
-import { readFileSync } from 'node:fs';
-import { text } from 'node:stream/consumers';
 import { fileURLToPath } from 'node:url';
 import { OTLPLogExporter as JsonExporter } from '@opentelemetry/exporter-logs-otlp-http';
 import { OTLPLogExporter as ProtobufExporter } from '@opentelemetry/exporter-logs-otlp-proto';
@@ -8,17 +5,15 @@ import { CompressionAlgorithm } from '@opentelemetry/otlp-exporter-base';
 import { resourceFromAttributes } from '@opentelemetry/resources';
 import { BatchLogRecordProcessor, LoggerProvider, type LogRecordExporter } from '@opentelemetry/sdk-logs';
 import { type Event, newOrg, type Org } from '../support/api.js';
-import { pythonWith } from '../support/python.js';
+import { demoEvents } from '../support/demo.js';
+import { pythonWith, runPython } from '../support/python.js';
 import { startService, type TestService } from '../support/service.js';
 
 interface Audit {
   readonly action: { readonly type: string };
 }
 
-const DEMO = readFileSync(new URL('../../demo/events.ndjson', import.meta.url), 'utf8')
-  .trimEnd()
-  .split('\n')
-  .map((line) => (JSON.parse(line) as { event: Audit }).event);
+const DEMO = demoEvents<Audit>();
 
 const BATCH = 50;
 const VERSION = '1.45.2';
@@ -93,9 +88,8 @@ test.each([
 
 (python ? test : test.skip)('the exporter of PyPI publishes the demo events in protobuf, packed', async () => {
   const program = fileURLToPath(new URL('python/publish_otlp.py', import.meta.url));
-  const child = execFile(python ?? '', [program, url, org.key]);
-  child.stdin?.end(DEMO.map((event) => JSON.stringify(event)).join('\n'));
-  const [out, err] = await Promise.all([child.stdout, child.stderr].map((stream) => (stream ? text(stream) : '')));
+  const input = DEMO.map((event) => JSON.stringify(event)).join('\n');
+  const { out, err } = await runPython(python ?? '', [program, url, org.key], input);
   expect([err, JSON.parse(out || '{}')]).toEqual(['', { flushed: true }]);
   await expectAll();
 });

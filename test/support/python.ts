@@ -1,7 +1,8 @@
-import { execFileSync } from 'node:child_process';
+import { execFileSync, spawn } from 'node:child_process';
 import { existsSync, mkdtempSync, renameSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { text } from 'node:stream/consumers';
 
 /** A Python with these packages, installed once a machine; undefined where Python or its package index is not to be had. */
 export function pythonWith(name: string, packages: readonly string[]): string | undefined {
@@ -20,4 +21,16 @@ export function pythonWith(name: string, packages: readonly string[]): string | 
     process.stderr.write(`SKIPPED: ${packages.join(', ')} cannot be installed: ${(error as Error).message}\n`);
     return undefined;
   }
+}
+
+/** What a program writes that is given this input. */
+export async function runPython(
+  python: string,
+  args: readonly string[],
+  input: string,
+): Promise<{ readonly out: string; readonly err: string }> {
+  const child = spawn(python, args);
+  child.stdin.end(input);
+  const [out, err] = await Promise.all([text(child.stdout), text(child.stderr)]);
+  return { out, err };
 }

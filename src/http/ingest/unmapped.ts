@@ -29,7 +29,10 @@ export function* unmappedEvents(
   });
 }
 
-/** Whether JSON has it as text. Not if that takes more than two bytes for each: control characters take six; base64 takes four for three. */
+/**
+ * Whether JSON has it as text. Not if that takes more than two bytes for each: control characters take six; base64 takes four
+ * for three.
+ */
 export function* isText(raw: Buffer): Steps<boolean> {
   if (!isUtf8(raw)) return false;
   let more = 0;

@@ -121,7 +121,8 @@ const LONGEST_COMPARED = 100;
 
 /**
  * Numbers of at most 15 digits that are far from the largest and smallest doubles. No two of them have the same nearest double
- * (IEEE 754, 5.12.2), so the shortest text of that double, which is one of them, has the value that was sent.
+ * (`DBL_DIG` of C, ISO/IEC 9899, 5.2.4.2.2), so the shortest text of that double, which is one of them, has the value that was
+ * sent.
  */
 const SHORT = /^-?[\d.]{1,15}(?:[eE][+-]?\d{1,2})?$/;
 

@@ -5,7 +5,7 @@ import { LIMITS } from '../../contract/limits.js';
 import type { SentAuditEvent } from '../../model/audit-event.js';
 import { isObject } from '../../model/json.js';
 import { escapePointer } from '../../platform/text.js';
-import { eachInSteps, type Steps } from '../../platform/turns.js';
+import { eachInSteps, STEP_BYTES, type Steps } from '../../platform/turns.js';
 import { idempotencyKeyFault } from '../errors/request-faults.js';
 import { arrayItems } from '../json/array.js';
 import { parseEvent } from '../json/event.js';
@@ -17,9 +17,6 @@ const EMPTY_EVENT = Buffer.from('{}');
 
 /** A longer text is no item. A wrapper may add so much to its event: the key, with escapes, and white space. */
 export const MOST_ITEM_BYTES = LIMITS.bodyBytes + 4 * 1024;
-
-/** White space that is passed over in one step. */
-const BLANK_BYTES = 256 * 1024;
 
 /** An item that can be recorded, or why it cannot. */
 export type BulkItem = PublishItem | ControlError;
@@ -50,7 +47,7 @@ export function* bulkItems({ type, bytes }: BulkBody, now: number): Steps<BulkIt
 function* linesOf(bytes: Buffer, most: number): Steps<Buffer[]> {
   const lines: Buffer[] = [];
   for (let start = 0; start < bytes.length && lines.length < most; ) {
-    const part = bytes.subarray(start, start + BLANK_BYTES);
+    const part = bytes.subarray(start, start + STEP_BYTES);
     const blank = skipSpace(part, 0);
     start += blank;
     if (blank < part.length) {

@@ -1,6 +1,8 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import type { Random } from '../../support/random.js';
 import { type Answer, bodyOf, Client, type Event } from '../client.js';
+import { removeCompiled } from '../process.js';
+import { type Cluster, MINUTES } from './cluster.js';
 import { bodyFor, type Ledger, ORG, PUBLISH, type Sent } from './ledger.js';
 
 export interface LoadOptions {
@@ -171,4 +173,13 @@ export class Load {
 
 export function codeOf(answer: Answer): string {
   return bodyOf<{ code?: string }>(answer).code ?? '';
+}
+
+/** Ends the load and the processes of each test after it. */
+export function endAfterEach(cluster: () => Cluster): void {
+  afterEach(async () => {
+    await Load.stopAll();
+    await cluster().remove();
+  }, 3 * MINUTES);
+  afterAll(removeCompiled);
 }

@@ -1,10 +1,10 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { randomOf, SEED } from '../../support/random.js';
 import { Client } from '../client.js';
-import { removeCompiled, type ServiceProcess } from '../process.js';
+import type { ServiceProcess } from '../process.js';
 import { Cluster, eventually, faultSuite, MINUTES, ROOT_KEY, ROUNDS, report } from './cluster.js';
 import { bodyFor, Ledger, ORG, PUBLISH } from './ledger.js';
-import { Load } from './load.js';
+import { endAfterEach, Load } from './load.js';
 
 faultSuite('projectors that come and go', () => {
   let cluster: Cluster;
@@ -18,11 +18,7 @@ faultSuite('projectors that come and go', () => {
     key = (await new Client(urls[0] ?? '', ROOT_KEY).org(ORG)).key;
     projectors = [projector];
   }, 3 * MINUTES);
-  afterEach(async () => {
-    await Load.stopAll();
-    await cluster.remove();
-  }, 3 * MINUTES);
-  afterAll(removeCompiled);
+  endAfterEach(() => cluster);
   let projectors: ServiceProcess[];
 
   /** The projectors have shared the partitions out, and carry on with every one of them. */

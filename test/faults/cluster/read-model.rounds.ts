@@ -2,10 +2,10 @@ import { createHash } from 'node:crypto';
 import { setTimeout as delay } from 'node:timers/promises';
 import { randomOf, SEED } from '../../support/random.js';
 import { bodyOf, Client } from '../client.js';
-import { removeCompiled, type ServiceProcess } from '../process.js';
+import type { ServiceProcess } from '../process.js';
 import { Cluster, eventually, FULL, faultSuite, MINUTES, ROOT_KEY, report, SECONDS } from './cluster.js';
 import { bodyFor, Ledger, ORG, PUBLISH } from './ledger.js';
-import { codeOf, Load } from './load.js';
+import { codeOf, endAfterEach, Load } from './load.js';
 
 const LIST = `/audit/org/${ORG}`;
 /** Past the 10,000 that a search by pages reaches. */
@@ -41,11 +41,7 @@ faultSuite('the read model of several processes', () => {
     key = (await root.org(ORG)).key;
     client = new Client(urls[1] ?? '', key);
   }, 3 * MINUTES);
-  afterEach(async () => {
-    await Load.stopAll();
-    await cluster.remove();
-  }, 3 * MINUTES);
-  afterAll(removeCompiled);
+  endAfterEach(() => cluster);
 
   /** Events of one resource, a thousand a request; all are found when it resolves. */
   async function fill(ledger: Ledger, count: number, resource: (n: number) => string): Promise<void> {

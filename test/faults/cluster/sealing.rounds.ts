@@ -5,10 +5,10 @@ import { checkpointed, provenExport, SEALED_OFTEN, verifyProven, vkeyOfLog } fro
 import { randomOf, SEED } from '../../support/random.js';
 import { SignedRoots } from '../../support/sealing.js';
 import { Client } from '../client.js';
-import { removeCompiled, type ServiceProcess } from '../process.js';
+import type { ServiceProcess } from '../process.js';
 import { Cluster, eventually, faultSuite, MINUTES, ROOT_KEY, ROUNDS, report } from './cluster.js';
 import { Ledger, ORG } from './ledger.js';
-import { Load } from './load.js';
+import { endAfterEach, Load } from './load.js';
 
 faultSuite('projectors that seal the log', () => {
   let cluster: Cluster;
@@ -22,11 +22,7 @@ faultSuite('projectors that seal the log', () => {
     await projectors[0]?.listening;
     key = (await new Client(urls[0] ?? '', ROOT_KEY).org(ORG)).key;
   }, 3 * MINUTES);
-  afterEach(async () => {
-    await Load.stopAll();
-    await cluster.remove();
-  }, 3 * MINUTES);
-  afterAll(removeCompiled);
+  endAfterEach(() => cluster);
 
   /** Notes what both processes show of both logs, again and again; calls back with each note of the organization's. */
   async function watch(roots: SignedRoots, saw: (note: string) => void, until: AbortSignal): Promise<void> {

@@ -96,7 +96,7 @@ function* ownEvent(text: Buffer, cloudevent: Json, now: number): Steps<PublishIt
 }
 
 /** How much is written in one step; in base64 it ends where a group of three bytes does. */
-const STEP_BYTES = 3 * 64 * 1024;
+const WRITTEN_BYTES = 3 * 64 * 1024;
 
 /** The CloudEvent of a request in binary mode, in JSON: attributes from headers, data from the body. */
 export function* inJson(type: string, headers: Headers, body: Buffer): Steps<Buffer> {
@@ -112,7 +112,7 @@ export function* inJson(type: string, headers: Headers, body: Buffer): Steps<Buf
   const text = yield* isText(body);
   const parts = [Buffer.from(`${begin}"${text ? 'data' : 'data_base64'}":"`)];
   for (let start = 0; start < body.length; ) {
-    const end = text ? beforeCharacter(body, start + STEP_BYTES) : Math.min(start + STEP_BYTES, body.length);
+    const end = text ? beforeCharacter(body, start + WRITTEN_BYTES) : Math.min(start + WRITTEN_BYTES, body.length);
     const part = body.toString(text ? 'utf8' : 'base64', start, end);
     parts.push(Buffer.from(text ? JSON.stringify(part).slice(1, -1) : part));
     start = end;
